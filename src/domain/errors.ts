@@ -1,0 +1,367 @@
+/**
+ * The one catalogue of errors. A code is permanent; it decides what everybody does:
+ * `status` answers HTTP, `handling` decides retries ("halt": a retry cannot mend it, "retry": trying again may,
+ * "wait": it mends itself at a known moment or when a person acts), `tell` whom to notify.
+ * docs/errors.md has one entry per code; a test compares both ways.
+ */
+type Entry = {
+  status: number;
+  handling: "halt" | "retry" | "wait";
+  tell: "caller" | "operator" | "nobody";
+  says: (detail: never) => string;
+};
+
+export const ERRORS = {
+  // --- callers
+  unauthenticated: { status: 401, handling: "halt", tell: "caller", says: () => "a valid credential is required" },
+  forbidden: {
+    status: 403,
+    handling: "halt",
+    tell: "caller",
+    says: (d: { need: string; have: string }) => `this needs the role ${d.need}; the credential has ${d.have}`,
+  },
+  not_found: {
+    status: 404,
+    handling: "halt",
+    tell: "caller",
+    says: (d: { what: string }) => `${d.what} does not exist`,
+  },
+  invalid_request: { status: 400, handling: "halt", tell: "caller", says: (d: { message: string }) => d.message },
+  reason_required: {
+    status: 400,
+    handling: "halt",
+    tell: "caller",
+    says: (d: { action: string }) => `${d.action} needs a reason: send {"reason": "…"}`,
+  },
+  payload_too_large: {
+    status: 413,
+    handling: "halt",
+    tell: "caller",
+    says: (d: { maxBytes: number }) => `the body is larger than ${d.maxBytes} bytes`,
+  },
+  unsupported_media_type: {
+    status: 415,
+    handling: "halt",
+    tell: "caller",
+    says: (d: { want: string }) => `send ${d.want}`,
+  },
+  rate_limited: {
+    status: 429,
+    handling: "wait",
+    tell: "caller",
+    says: (d: { retryAfterS: number }) => `too many requests; try again in ${d.retryAfterS} s`,
+  },
+  internal: {
+    status: 500,
+    handling: "retry",
+    tell: "operator",
+    says: () => "an internal error occurred; the server's log has it under this request id",
+  },
+  database_unavailable: {
+    status: 503,
+    handling: "retry",
+    tell: "operator",
+    says: () => "the database does not answer; work resumes when it does",
+  },
+  temporal_unavailable: {
+    status: 503,
+    handling: "retry",
+    tell: "operator",
+    says: () => "the Temporal server does not answer; work resumes when it does",
+  },
+  // --- configuration of our own programs
+  config_invalid: {
+    status: 500,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { issues: string }) => `the configuration is not valid:\n${d.issues}`,
+  },
+  // --- Git
+  sync_failed: {
+    status: 502,
+    handling: "retry",
+    tell: "operator",
+    says: (d: { message: string }) => `the repository could not be read: ${d.message}`,
+  },
+  webhook_not_configured: {
+    status: 404,
+    handling: "halt",
+    tell: "caller",
+    says: () => "no webhook secret is configured",
+  },
+  // --- controls
+  control_conflict: {
+    status: 409,
+    handling: "halt",
+    tell: "caller",
+    says: (d: { control: string; because: string }) => `${d.control} is not possible: ${d.because}`,
+  },
+  control_unanswered: {
+    status: 503,
+    handling: "retry",
+    tell: "caller",
+    says: (d: { control: string }) => `no worker answered ${d.control} in time; repeating it is safe`,
+  },
+  // --- offers (why a target cannot be offered)
+  updater_missing: {
+    status: 409,
+    handling: "wait",
+    tell: "operator",
+    says: (d: { host: string }) => `${d.host} has no linked updater`,
+  },
+  updater_mismatch: {
+    status: 409,
+    handling: "wait",
+    tell: "operator",
+    says: (d: { host: string; because: string }) => `the updater of ${d.host} may not be linked: ${d.because}`,
+  },
+  wrong_distribution: {
+    status: 409,
+    handling: "wait",
+    tell: "operator",
+    says: (d: { want: string; have: string }) => `the fleet wants ${d.want}, the host runs ${d.have}`,
+  },
+  unsupported_platform: {
+    status: 409,
+    handling: "wait",
+    tell: "operator",
+    says: (d: { platform: string }) => `no archive exists for platform ${d.platform}`,
+  },
+  capability_off: {
+    status: 409,
+    handling: "wait",
+    tell: "operator",
+    says: (d: { capability: string }) => `the agent does not report the capability ${d.capability}`,
+  },
+  downgrade_not_allowed: {
+    status: 409,
+    handling: "wait",
+    tell: "operator",
+    says: (d: { from: string; to: string }) => `from ${d.from} to ${d.to} is a downgrade that the fleet does not allow`,
+  },
+  no_way_back: {
+    status: 409,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { version: string }) => `the server has no signed artifact of ${d.version}`,
+  },
+  render_failed: {
+    status: 409,
+    handling: "wait",
+    tell: "operator",
+    says: (d: { message: string }) => `the configuration does not render: ${d.message}`,
+  },
+  // --- artifacts
+  artifact_incomplete: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { asset: string; missing: string }) =>
+      `release too old or incomplete: ${d.missing} of ${d.asset} does not exist`,
+  },
+  artifact_unreachable: {
+    status: 502,
+    handling: "retry",
+    tell: "operator",
+    says: (d: { url: string; message: string }) => `could not read ${d.url}: ${d.message}`,
+  },
+  artifact_too_large: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { maxBytes: number }) => `the archive is larger than ${d.maxBytes} bytes`,
+  },
+  digest_mismatch: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { want: string; got: string }) => `the archive is ${d.got}, expected ${d.want}`,
+  },
+  checksum_malformed: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { asset: string }) => `the checksum file of ${d.asset} does not begin with 64 hexadecimal characters`,
+  },
+  not_replicated: {
+    status: 409,
+    handling: "wait",
+    tell: "operator",
+    says: (d: { have: number; want: number }) => `${d.have} of ${d.want} copies exist`,
+  },
+  download_refused: {
+    status: 403,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { because: string }) => `the download token is refused: ${d.because}`,
+  },
+  downloads_busy: {
+    status: 503,
+    handling: "wait",
+    tell: "nobody",
+    says: (d: { retryAfterS: number }) => `too many downloads at once; try again in ${d.retryAfterS} s`,
+  },
+  // --- depots
+  depot_generation: {
+    status: 409,
+    handling: "halt",
+    tell: "nobody",
+    says: (d: { sent: number; current: number }) => `sent generation ${d.sent}, the depot is at ${d.current}`,
+  },
+  depot_epoch: {
+    status: 409,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { sent: string; current: string }) => `sent epoch ${d.sent}, the depot belongs to ${d.current}`,
+  },
+  depot_no_config: {
+    status: 400,
+    handling: "retry",
+    tell: "nobody",
+    says: () => "the depot has no artifact configuration yet",
+  },
+  depot_config_unreadable: {
+    status: 503,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { path: string }) => `the artifact configuration at ${d.path} is unreadable; adopt or repair the node`,
+  },
+  depot_unwanted: {
+    status: 409,
+    handling: "halt",
+    tell: "nobody",
+    says: (d: { digest: string }) => `${d.digest} is not in the current configuration`,
+  },
+  depot_full: { status: 507, handling: "retry", tell: "operator", says: () => "no disk has room" },
+  depot_no_disk: { status: 503, handling: "retry", tell: "operator", says: () => "no disk is usable" },
+  depot_busy: { status: 429, handling: "wait", tell: "nobody", says: () => "all transfer slots are taken" },
+  depot_source_refused: {
+    status: 403,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { origin: string }) => `${d.origin} is not a registered node`,
+  },
+  depot_source_failed: {
+    status: 502,
+    handling: "retry",
+    tell: "nobody",
+    says: (d: { message: string }) => `the source did not answer: ${d.message}`,
+  },
+  // --- signatures: one code per rule (design/sigstore section 1)
+  signature_missing: { status: 422, handling: "halt", tell: "operator", says: () => "the artifact has no signature" },
+  signature_legacy: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: () => "legacy signature format not supported (needs online Rekor)",
+  },
+  bundle_malformed: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { message: string }) => `not a Sigstore bundle: ${d.message}`,
+  },
+  bundle_not_message_signature: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: () => "only message signatures count; attestations are refused",
+  },
+  bundle_no_certificate: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: () => "the bundle names no signing certificate",
+  },
+  bundle_oversized: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { what: string; max: number }) => `the bundle has more than ${d.max} ${d.what}`,
+  },
+  bundle_digest_mismatch: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: () => "the bundle signs other bytes",
+  },
+  bundle_entry_mismatch: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: () => "the log entry names another certificate",
+  },
+  bundle_no_log_entry: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: () => "the bundle has no transparency log entry",
+  },
+  bundle_untrusted: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { message: string }) => `the signature does not verify: ${d.message}`,
+  },
+  identity_mismatch: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { identity: string }) => `the signer ${d.identity} is not accepted`,
+  },
+  identity_version_mismatch: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { identity: string; version: string }) =>
+      `the signer ${d.identity} signed another release than v${d.version}`,
+  },
+  identity_repository_mismatch: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: () => "the signing run belongs to another repository than its identity names",
+  },
+  issuer_mismatch: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { issuer: string }) => `the certificate was issued for ${d.issuer}`,
+  },
+  trusted_root_unreadable: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { message: string }) => `the trusted root cannot be used: ${d.message}`,
+  },
+} as const satisfies Record<string, Entry>;
+
+export type ErrorCode = keyof typeof ERRORS;
+export type DetailOf<C extends ErrorCode> = Parameters<(typeof ERRORS)[C]["says"]> extends [infer D] ? D : undefined;
+
+/** A failure with a permanent code. Its message is for people and never carries a secret; `cause` stays in the log. */
+export class Failure<C extends ErrorCode = ErrorCode> extends Error {
+  override readonly name = "Failure";
+  readonly code: C;
+  readonly detail: DetailOf<C>;
+  constructor(code: C, detail: DetailOf<C>, cause?: unknown) {
+    super((ERRORS[code].says as (d: unknown) => string)(detail), cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.detail = detail;
+  }
+  get status(): number {
+    return ERRORS[this.code].status;
+  }
+  get handling(): Entry["handling"] {
+    return ERRORS[this.code].handling;
+  }
+}
+
+/** Makes a failure to throw. Codes without detail take `undefined`. */
+export function failure<C extends ErrorCode>(code: C, detail: DetailOf<C>, cause?: unknown): Failure<C> {
+  return new Failure(code, detail, cause);
+}
+
+export function isFailure(error: unknown): error is Failure {
+  return error instanceof Failure;
+}
