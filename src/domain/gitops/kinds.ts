@@ -1,0 +1,57 @@
+/** The kinds of objects that a repository holds, and their envelope (contract, "The object envelope"). */
+import { z } from "zod";
+import { BRAND } from "../brand.ts";
+import { blueprintSpec } from "./kinds/blueprint.ts";
+import { executorSpec } from "./kinds/executor.ts";
+import { labels, NAME } from "./kinds/fields.ts";
+import { fleetSpec } from "./kinds/fleet.ts";
+import { inventorySpec } from "./kinds/inventory.ts";
+import { rolloutPolicySpec } from "./kinds/rollout-policy.ts";
+
+export const KINDS = ["Blueprint", "Fleet", "RolloutPolicy", "Executor", "Inventory"] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** One schema per kind; the compiler lists what is missing. */
+export const SPECS = {
+  Blueprint: blueprintSpec,
+  Fleet: fleetSpec,
+  RolloutPolicy: rolloutPolicySpec,
+  Executor: executorSpec,
+  Inventory: inventorySpec,
+} as const satisfies Record<Kind, z.ZodType>;
+
+export const metadata = z.strictObject({
+  name: z.string().regex(NAME, "must be lower-case letters, digits and -, 1 to 63 characters, no - at either end"),
+  description: z.string().optional(),
+  labels: labels.optional(),
+});
+export type Metadata = z.infer<typeof metadata>;
+
+/** The whole object of one kind, as a repository writes it: what the editors' JSON Schema describes. */
+export const objectSchema = <K extends Kind>(kind: K) =>
+  z.strictObject({
+    apiVersion: z.literal(BRAND.apiVersion),
+    kind: z.literal(kind),
+    metadata,
+    spec: SPECS[kind],
+  });
+
+export type SpecOf<K extends Kind> = z.output<(typeof SPECS)[K]>;
+
+type Accepted<K extends Kind> = {
+  kind: K;
+  name: string;
+  metadata: Metadata;
+  spec: SpecOf<K>;
+  /** Path in the repository and line (from 1) where the object begins. */
+  source: { file: string; line: number };
+};
+/** An accepted object: defaults are filled in; durations, shares and versions are still the text of the repository. */
+export type GitObject = { [K in Kind]: Accepted<K> }[Kind];
+export type ObjectOf<K extends Kind> = Extract<GitObject, { kind: K }>;
+
+export type Blueprint = ObjectOf<"Blueprint">;
+export type Fleet = ObjectOf<"Fleet">;
+export type RolloutPolicy = ObjectOf<"RolloutPolicy">;
+export type Executor = ObjectOf<"Executor">;
+export type Inventory = ObjectOf<"Inventory">;

@@ -1,0 +1,63 @@
+/** Fields that several kinds share. One definition yields the type, strict validation and the editors' JSON Schema. */
+import { parse as parseSemver } from "semver";
+import { z } from "zod";
+import { parseDuration } from "../duration.ts";
+import type { IssueCode } from "../issue-codes.ts";
+import { isPlainMap, type PlainMap } from "../plain.ts";
+import { parseShare } from "../share.ts";
+
+/** Adds an issue with a code of the catalogue; `hint` says what to write instead. */
+export const refuse = (code: IssueCode, message: string, hint?: string) => ({
+  code: "custom" as const,
+  message,
+  params: { issueCode: code, hint },
+});
+
+/** A DNS label (contract, "The object envelope"). */
+export const NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** A reference to an object by name. */
+export const reference = z.string().regex(NAME, "must be the name of an object: lower-case letters, digits and -");
+
+/** Free-form data: checked by the YAML reader, untouched by the schema (zod would drop a key like `__proto__`). */
+export const freeForm = z
+  .custom<PlainMap>(isPlainMap, { error: "must be a map" })
+  .meta({ type: "object", additionalProperties: true });
+
+export const duration = z
+  .string()
+  .refine((text) => parseDuration(text) !== undefined, "must be a duration such as 90s, 5m or 1h30m")
+  .meta({ examples: ["90s", "5m", "1h30m"] });
+
+export const share = z
+  .union([z.int().min(0), z.string()], { error: 'must be a whole number or a percentage such as "10%"' })
+  .refine((value) => parseShare(value) !== undefined, 'must be a whole number or a percentage such as "10%"');
+
+/** An exact release in semver, without `v` (decisions, Host): `0.162`, `v0.162.0` and ` 0.162.0` are malformed. */
+export const versionText = z
+  .string()
+  .refine((text) => parseSemver(text)?.raw === text && !/^v|\+/.test(text), "must be an exact version such as 0.162.0");
+
+export const labels = z.record(z.string().min(1), z.string());
+
+const expression = z
+  .strictObject({
+    key: z.string().min(1),
+    operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]),
+    values: z.array(z.string()).optional(),
+  })
+  .superRefine((at, context) => {
+    const takesValues = at.operator === "In" || at.operator === "NotIn";
+    if (takesValues && (at.values ?? []).length === 0) {
+      context.addIssue(refuse("invalid_selector", `${at.operator} needs at least one entry in values`));
+    }
+    if (!takesValues && at.values !== undefined) {
+      context.addIssue(refuse("invalid_selector", `${at.operator} takes no values`, "remove values"));
+    }
+  });
+
+/** Which agents: every label and every expression must fit; an empty selector fits all and is written `{}`. */
+export const selector = z.strictObject({
+  matchLabels: labels.optional(),
+  matchExpressions: z.array(expression).optional(),
+});
+export type Selector = z.infer<typeof selector>;
