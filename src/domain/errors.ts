@@ -297,6 +297,24 @@ export const ERRORS = {
     tell: "operator",
     says: () => "the bundle has no transparency log entry",
   },
+  bundle_no_certificate_timestamp: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: () => "the certificate has no signed certificate timestamp",
+  },
+  bundle_no_timestamp: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: () => "nothing in the bundle proves when it was signed: no signed log time and no timestamp",
+  },
+  bundle_key_unsupported: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { key: string }) => `only ECDSA P-256 with SHA-256 is accepted; the signing key is ${d.key}`,
+  },
   bundle_untrusted: {
     status: 422,
     handling: "halt",
@@ -321,6 +339,12 @@ export const ERRORS = {
     handling: "halt",
     tell: "operator",
     says: () => "the signing run belongs to another repository than its identity names",
+  },
+  identity_pattern_refused: {
+    status: 422,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { because: string }) => `the identity pattern is refused: ${d.because}`,
   },
   issuer_mismatch: {
     status: 422,
