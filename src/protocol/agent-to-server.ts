@@ -102,6 +102,7 @@ const toPackageStatus = (m: pb.PackageStatus.$Properties): PackageStatus => ({
       }),
 });
 
+/** Enum numbers that this release does not know are sent as they are: hence the cast. */
 export function fromAgentToServer(m: AgentToServer): pb.AgentToServer.$Properties {
   const { agentDescription, effectiveConfig, packageStatuses, availableComponents } = m;
   return {

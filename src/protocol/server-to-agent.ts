@@ -72,6 +72,7 @@ const toPackage = (m: pb.PackageAvailable.$Properties): PackageAvailable => ({
       }),
 });
 
+/** Enum numbers that this release does not know are sent as they are: hence the cast. */
 export function fromServerToAgent(m: ServerToAgent): pb.ServerToAgent.$Properties {
   const { errorResponse, remoteConfig, packagesAvailable, connectionSettings, agentIdentification } = m;
   return {
@@ -95,9 +96,8 @@ export function fromServerToAgent(m: ServerToAgent): pb.ServerToAgent.$Propertie
   } as pb.ServerToAgent.$Properties;
 }
 
-const fromErrorResponse = (m: ServerErrorResponse): pb.ServerErrorResponse.$Properties => ({
-  // A number that this release does not know is sent as it is.
-  type: m.type as pb.ServerErrorResponseType,
+const fromErrorResponse = (m: ServerErrorResponse) => ({
+  type: m.type,
   errorMessage: m.errorMessage,
   ...(m.retryAfterNanoseconds === undefined
     ? {}
@@ -110,8 +110,8 @@ const fromConnection = (m: OpampConnectionSettings): pb.OpAMPConnectionSettings.
   ...(m.headers === undefined ? {} : { headers: { headers: m.headers } }),
 });
 
-const fromPackage = (m: PackageAvailable): pb.PackageAvailable.$Properties => ({
-  type: m.type as pb.PackageType,
+const fromPackage = (m: PackageAvailable) => ({
+  type: m.type,
   version: m.version,
   hash: m.hash,
   ...(m.file === undefined
