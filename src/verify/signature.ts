@@ -73,23 +73,24 @@ export function readSignature(raw: Uint8Array): Signature {
  * `issuer_mismatch`), and never anything else.
  */
 export function verifyArtifactSignature(artifact: ArtifactSignature): SignatureVerdict {
-  switch (artifact.signature.kind) {
-    case "none":
-      if (artifact.required) throw failure("signature_missing", undefined);
-      return { kind: "unsigned" };
-    case "legacy":
-      throw failure("signature_legacy", undefined);
-    case "bundle":
-      try {
-        return judgeBundle(artifact.signature.json, artifact);
-      } catch (error) {
-        if (isFailure(error)) throw error;
-        throw failure("bundle_malformed", { message: "a part of it cannot be read" }, error);
-      }
+  const { signature, required } = artifact;
+  if (signature.kind === "legacy") throw failure("signature_legacy", undefined);
+  if (signature.kind === "bundle") return judgeBundle(signature.json, artifact);
+  if (required) throw failure("signature_missing", undefined);
+  return { kind: "unsigned" };
+}
+
+function judgeBundle(json: string, artifact: ArtifactSignature): SignatureVerdict {
+  try {
+    return applyRules(json, artifact);
+  } catch (error) {
+    if (isFailure(error)) throw error;
+    throw failure("bundle_malformed", { message: "a part of it cannot be read" }, error);
   }
 }
 
-function judgeBundle(json: string, { sha256Hex, policy, version }: ArtifactSignature): SignatureVerdict {
+/** Rules 2 to 8, in their order. */
+function applyRules(json: string, { sha256Hex, policy, version }: ArtifactSignature): SignatureVerdict {
   const accepts = identityTest(policy.identity);
   const bundle = readBundle(json);
   const digest = digestOf(sha256Hex);
@@ -128,6 +129,11 @@ function checkRepository(identity: string, certificate: SigningCertificate): str
 
 /** Rule 6. Returns the verified times. */
 function verifyUnderRoot(bundle: MessageBundle, digest: Buffer, policy: SigningPolicy): string[] {
+  const known = bundle.parsed.verificationMaterial.tlogEntries.every(({ logId }) =>
+    policy.trust.tlogs.some((log) => logId !== undefined && log.logID.equals(logId.keyId)),
+  );
+  if (!known)
+    throw failure("bundle_untrusted", { message: "the trusted root does not know the log; it may be outdated" });
   try {
     const entity = toSignedEntity(bundle.parsed);
     const verifier = new Verifier(policy.trust, { ctlogThreshold: 1, tlogThreshold: 1, timestampThreshold: 1 });

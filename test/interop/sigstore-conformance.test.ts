@@ -18,10 +18,16 @@ if (!present) console.warn(`skipped: no Sigstore test data at ${FIXTURES}`);
 const at = (path: string) => join(FIXTURES, path);
 const text = (path: string) => readFileSync(at(path), "utf8");
 
-async function verdict(argv: string[]) {
+type Question = { bundle: string; root: string; identity: string[]; issuer?: string | undefined; artifact: string };
+
+async function verdict({ bundle, root, identity, issuer = CONTRACT_DEFAULTS.oidcIssuer, artifact }: Question) {
+  const files = ["--bundle", at(bundle), "--trusted-root", at(root)];
   const out: string[] = [];
   const err: string[] = [];
-  const code = await runVerifyBundle(argv, { out: (line) => out.push(line), err: (line) => err.push(line) });
+  const code = await runVerifyBundle([...files, ...identity, "--issuer", issuer, artifact], {
+    out: (line) => out.push(line),
+    err: (line) => err.push(line),
+  });
   return { code, line: [...out, ...err].join("\n") };
 }
 
@@ -69,10 +75,7 @@ describe.skipIf(!present)("recorded bundles", () => {
   it.each(present ? listedCases() : [])("$name: accepted is $accept", async (one) => {
     const artifact = one.artifact.startsWith("sha256:") ? one.artifact : at(one.artifact);
     for (const identity of identityModes(one)) {
-      const { code, line } = await verdict([
-        ...["--bundle", at(one.bundle), "--trusted-root", at(one.root), ...identity],
-        ...["--issuer", one.issuer ?? CONTRACT_DEFAULTS.oidcIssuer, artifact],
-      ]);
+      const { code, line } = await verdict({ ...one, identity, artifact });
       expect({ code, line }).toEqual({ code: one.accept ? 0 : 1, line: expect.any(String) as string });
       expect(line).not.toMatch(/\n| {4}at /);
     }
@@ -95,6 +98,8 @@ const REFUSED_ON_PURPOSE = new Map([
 ]);
 
 const SUITE = "conformance/bundle-verify";
+const SUITE_IDENTITY =
+  "https://github.com/sigstore-conformance/extremely-dangerous-public-oidc-beacon/.github/workflows/extremely-dangerous-oidc-beacon.yml@refs/heads/main";
 const suite = present ? readdirSync(at(SUITE), { withFileTypes: true }).filter((one) => one.isDirectory()) : [];
 
 async function suiteVerdict(name: string, by: "file" | "digest") {
@@ -102,16 +107,13 @@ async function suiteVerdict(name: string, by: "file" | "digest") {
   const identity = own("identity");
   const issuer = own("issuer");
   const artifact = at(own("artifact") ?? `${SUITE}/a.txt`);
-  return verdict([
-    ...["--bundle", at(`${SUITE}/${name}/bundle.sigstore.json`)],
-    ...["--trusted-root", at(own("trusted_root.json") ?? "trusted_root/public-good.json")],
-    "--identity",
-    identity === undefined
-      ? "https://github.com/sigstore-conformance/extremely-dangerous-public-oidc-beacon/.github/workflows/extremely-dangerous-oidc-beacon.yml@refs/heads/main"
-      : text(identity).trim(),
-    ...["--issuer", issuer === undefined ? CONTRACT_DEFAULTS.oidcIssuer : text(issuer).trim()],
-    by === "file" ? artifact : `sha256:${await hashFile(artifact)}`,
-  ]);
+  return verdict({
+    bundle: `${SUITE}/${name}/bundle.sigstore.json`,
+    root: own("trusted_root.json") ?? "trusted_root/public-good.json",
+    identity: ["--identity", identity === undefined ? SUITE_IDENTITY : text(identity).trim()],
+    issuer: issuer === undefined ? undefined : text(issuer).trim(),
+    artifact: by === "file" ? artifact : `sha256:${await hashFile(artifact)}`,
+  });
 }
 
 describe.skipIf(!present)("upstream conformance suite", () => {
