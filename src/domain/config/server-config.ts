@@ -3,6 +3,8 @@
  * `DATABASE_URL`, `TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`), checked as a whole before anything starts.
  */
 import { z } from "zod";
+import { isFailure } from "../errors.ts";
+import { compilePattern } from "../identity-pattern.ts";
 import { closest } from "./closest.ts";
 import { describeSecret, type Secret } from "./secret.ts";
 import { serverSchema, type Address, type ServerFile } from "./server-schema.ts";
@@ -60,9 +62,6 @@ export type ServerConfigResult =
   | { ok: false; issues: ConfigIssue[] };
 
 type Env = Readonly<Record<string, string | undefined>>;
-/** Rules that belong to other parts: `anchored` is the signing policy's rule for identity patterns. */
-export type ConfigRules = { anchored: (pattern: string) => boolean };
-
 /** Variables that begin like an override and mean something else. */
 const OTHER_VARIABLES = new Set(["MYRIARCH_TEMPORAL_BIN", "MYRIARCH_TEMPORAL_TEST_BIN", "MYRIARCH_SERVER"]);
 const ALIASES = {
@@ -72,11 +71,11 @@ const ALIASES = {
 } as const;
 
 /** Parses and checks the whole file. `issues` holds errors and warnings; `file` only names it. */
-export function parseServerConfig(text: string, file: string, env: Env, rules: ConfigRules): ServerConfigResult {
+export function parseServerConfig(text: string, file: string, env: Env): ServerConfigResult {
   const { overrides, issues: strange } = overridesFrom(env);
   const read = readStrictYaml(serverSchema, text, file, overrides);
   if (!read.ok) return { ok: false, issues: [...read.issues, ...strange] };
-  const issues = [...strange, ...checkServer(read.value, read.locate, rules, overrides)];
+  const issues = [...strange, ...checkServer(read.value, read.locate, overrides)];
   if (issues.some(({ severity }) => severity === "error")) return { ok: false, issues };
   return { ok: true, settings: toSettings(read.value, overrides), warnings: issues };
 }
@@ -108,23 +107,42 @@ export const variableOf = (path: string): string =>
     .replaceAll(/([a-z])([A-Z])/g, "$1_$2")
     .toUpperCase()}`;
 
+/** Durations that would make a loop spin or everything time out at once. */
+const POSITIVE = [
+  ["gitops", "pollInterval"],
+  ["gitops", "timeout"],
+  ["gitops", "validationTimeout"],
+  ["agents", "heartbeatInterval"],
+  ["agents", "forgetAfter"],
+  ["temporal", "retention"],
+] as const;
+
 type Report = (path: string[], message: string, severity?: ConfigIssue["severity"]) => void;
 
-function checkServer(it: ServerFile, locate: Locate, rules: ConfigRules, overrides: Overrides): ConfigIssue[] {
+function checkServer(it: ServerFile, locate: Locate, overrides: Overrides): ConfigIssue[] {
   const issues: ConfigIssue[] = [];
   const report: Report = (path, message, severity = "error") =>
     issues.push({ severity, ...locate(path), path: path.join("."), message });
   checkUrls(it, report);
   checkGit(it, report);
   checkSecrets(it, report, overrides);
-  if (!rules.anchored(it.artifacts.certificateIdentityRegexp))
-    report(
-      ["artifacts", "certificateIdentityRegexp"],
-      "must be anchored: every alternative begins with ^ and ends with $",
-    );
+  const refused = refusedPattern(it.artifacts.certificateIdentityRegexp);
+  if (refused !== undefined) report(["artifacts", "certificateIdentityRegexp"], refused);
+  for (const [name, key] of POSITIVE)
+    if ((it[name] as Record<string, unknown>)[key] === 0) report([name, key], "must be longer than 0");
   if (it.agents.offlineAfter <= it.agents.heartbeatInterval)
     report(["agents", "offlineAfter"], "must be longer than agents.heartbeatInterval");
   return issues;
+}
+
+function refusedPattern(pattern: string): string | undefined {
+  try {
+    compilePattern(pattern);
+    return undefined;
+  } catch (error) {
+    if (isFailure(error)) return error.message;
+    throw error;
+  }
 }
 
 function checkUrls(it: ServerFile, report: Report): void {

@@ -1,19 +1,18 @@
 /** Durations and sizes as people write them in configuration files, as zod schemas that yield milliseconds and bytes. */
 import { z } from "zod";
+import { parseDuration } from "../gitops/duration.ts";
 
-const UNITS_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
+const DAY_MS = 86_400_000;
 
-/** `90s`, `1h30m`, `24h`, `30d`, or `0` → whole milliseconds. */
+/** `90s`, `1h30m`, `30d`, or `0` → whole milliseconds. Days are ours: configuration speaks of retention, policies do not. */
 export const durationMs = z.union([z.string(), z.number()]).transform((value, context) => {
-  if (value === 0 || value === "0") return 0;
-  const text = String(value);
-  if (!DURATION.test(text)) {
-    context.addIssue({ code: "custom", message: `not a duration: write for example 90s, 5m, 1h30m or 30d` });
+  const [, days, rest] = /^(?:(\d+)d)?(.*)$/s.exec(String(value)) ?? [];
+  const ms = days !== undefined && rest === "" ? 0 : parseDuration(rest ?? "");
+  if (ms === undefined) {
+    context.addIssue({ code: "custom", message: "not a duration: write for example 90s, 5m, 1h30m or 30d" });
     return z.NEVER;
   }
-  const parts = Array.from(text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g));
-  return Math.round(parts.reduce((sum, [, count, unit]) => sum + Number(count) * (UNITS_MS[unit ?? ""] ?? 0), 0));
+  return Number(days ?? 0) * DAY_MS + ms;
 });
 
 const UNITS_BYTES: Record<string, number> = { "": 1, B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
