@@ -1,0 +1,207 @@
+/**
+ * The typed client of a depot's two listeners. Whatever goes wrong is a `Failure`: the node's own code, or
+ * `depot_unreachable` when there was no proper answer. Nothing waits for ever: connecting and silence are bounded.
+ */
+import { type Readable, Transform } from "node:stream";
+import { Agent, request, type Dispatcher } from "undici";
+import type { z } from "zod";
+import type { DepotConfig, Peers } from "../domain/depot/config.ts";
+import { ERRORS, Failure, failure, type DetailOf, type ErrorCode } from "../domain/errors.ts";
+import * as wire from "./wire.ts";
+
+export { setDigest } from "./wire.ts";
+export type { DepotList, Job, PutAnswer } from "./wire.ts";
+
+export type DepotAddress = { controlUrl: string; readUrl: string };
+export type DepotTokens = { control: string; read: string };
+export type DepotClientOptions = {
+  tokens: DepotTokens;
+  /** Default 3 s. */
+  connectTimeoutMs?: number;
+  /** Longest silence of the node, in either direction. Default 10 s. */
+  idleTimeoutMs?: number;
+};
+type Fence = { epoch: string; generation: number };
+export type ReadAnswer = { size: number; offset: number; body: Readable };
+
+export type DepotClient = {
+  /** The configuration that should be in effect. Sent by digest first, whole only when the node asks. */
+  putConfig(config: DepotConfig, peers: Peers): Promise<void>;
+  list(): Promise<wire.DepotList>;
+  put(sha256: string, fence: Fence, size: number, body: Readable): Promise<wire.PutAnswer>;
+  /** Resolves once the source answered; the copy goes on as the job. */
+  copyFromDepot(sha256: string, fence: Fence, depotBaseUrl: string): Promise<{ job: string }>;
+  /** The state of a job, waiting up to `waitMs` for its end. */
+  job(id: string, waitMs: number, signal?: AbortSignal): Promise<wire.Job>;
+  adopt(epoch: string): Promise<void>;
+  /** Content from `offset`; the caller compares the digest of what it read. */
+  read(sha256: string, offset?: number, signal?: AbortSignal): Promise<ReadAnswer>;
+  close(): Promise<void>;
+};
+
+/** A client of the node at `address`. `close` ends its connections. */
+export function createDepotClient({ controlUrl, readUrl }: DepotAddress, options: DepotClientOptions): DepotClient {
+  const idleMs = options.idleTimeoutMs ?? 10_000;
+  const dispatcher = new Agent({
+    connect: { timeout: options.connectTimeoutMs ?? 3_000 },
+    headersTimeout: idleMs,
+    bodyTimeout: idleMs,
+    keepAliveTimeout: 5_000,
+  });
+  const base = { controlUrl: controlUrl.replace(/\/+$/, ""), readUrl: readUrl.replace(/\/+$/, "") };
+  const tell = async (path: string, init: Init): Promise<string> => {
+    const url = base.controlUrl + path;
+    const headers = bearer(options.tokens.control, init.headers);
+    return readAll(url, await send(url, { dispatcher, ...init, headers }));
+  };
+  const control = async <S extends z.ZodType>(path: string, schema: S, init: Init): Promise<z.infer<S>> =>
+    parse(base.controlUrl + path, schema, await tell(path, init));
+  return {
+    putConfig: (config, peers) => putConfig((body) => tell(wire.PATHS.config, json("PUT", body)), config, peers),
+    list: () => control(wire.PATHS.list, wire.listAnswer, { method: "GET" }),
+    put: (sha256, fence, size, body) =>
+      withIdleAbort(idleMs, body, (guarded, signal) =>
+        control(`${wire.PATHS.put(sha256)}?generation=${fence.generation}`, wire.putAnswer, {
+          method: "PUT",
+          body: guarded,
+          signal,
+          headersTimeout: 3 * idleMs,
+          headers: { ...fenced(fence), "content-type": "application/octet-stream", "content-length": String(size) },
+        }),
+      ),
+    copyFromDepot: (sha256, fence, depotBaseUrl) =>
+      control(`${wire.PATHS.copy(sha256)}?generation=${fence.generation}`, wire.copyAnswer, {
+        ...json("POST", { depot_base_url: depotBaseUrl }, fenced(fence)),
+        headersTimeout: 2 * idleMs,
+      }),
+    job: (id, waitMs, signal) =>
+      control(`${wire.PATHS.job(id)}?wait_ms=${waitMs}`, wire.jobAnswer, {
+        method: "GET",
+        headersTimeout: waitMs + idleMs,
+        ...(signal && { signal }),
+      }),
+    adopt: async (epoch) => {
+      await tell(wire.PATHS.adopt, json("POST", { epoch }));
+    },
+    read: (sha256, offset = 0, signal) => {
+      const headers = offset > 0 ? { range: `bytes=${offset}-`, "if-match": `"${sha256}"` } : {};
+      const init = { method: "GET", headers: bearer(options.tokens.read, headers), ...(signal && { signal }) } as const;
+      return readFrom(base.readUrl + wire.PATHS.read(sha256), { dispatcher, ...init }, offset);
+    },
+    close: () => dispatcher.close(),
+  };
+}
+
+type Headers = Record<string, string>;
+type Init = {
+  method: Dispatcher.HttpMethod;
+  body?: string | Readable;
+  headers?: Headers;
+  signal?: AbortSignal;
+  headersTimeout?: number;
+  dispatcher?: Dispatcher;
+};
+
+const json = (method: Dispatcher.HttpMethod, value: unknown, headers: Headers = {}): Init => ({
+  method,
+  body: JSON.stringify(value),
+  headers: { ...headers, "content-type": "application/json" },
+});
+const bearer = (token: string, headers: Headers = {}): Headers => ({ ...headers, authorization: `Bearer ${token}` });
+const fenced = ({ epoch }: Fence): Headers => ({ [wire.EPOCH_HEADER]: epoch });
+
+async function putConfig(put: (body: unknown) => Promise<string>, config: DepotConfig, peers: Peers): Promise<void> {
+  const { epoch, generation, artifacts, sizes } = config;
+  try {
+    await put({ epoch, generation, digest: wire.setDigest(artifacts), peers });
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== "depot_config_needed") throw error;
+    await put({ epoch, generation, artifacts, ...(sizes && { sizes }), peers });
+  }
+}
+
+async function send(url: string, init: Init): Promise<Dispatcher.ResponseData> {
+  let answer: Dispatcher.ResponseData;
+  try {
+    answer = await request(url, init);
+  } catch (error) {
+    throw unreachable(url, error);
+  }
+  if (answer.statusCode < 400) return answer;
+  throw problemOf(url, answer.statusCode, await readAll(url, answer));
+}
+
+async function readFrom(url: string, init: Init, offset: number): Promise<ReadAnswer> {
+  const answer = await send(url, init);
+  const range = /^bytes (\d+)-\d+\/(\d+)$/.exec(String(answer.headers["content-range"] ?? ""));
+  const whole = Number(answer.headers["content-length"] ?? Number.NaN);
+  const size = answer.statusCode === 206 ? Number(range?.[2]) : whole;
+  const start = answer.statusCode === 206 ? Number(range?.[1]) : 0;
+  if (Number.isSafeInteger(size) && start === offset) return { size, offset, body: answer.body };
+  answer.body.destroy();
+  throw unreachable(url, new Error(`it answered ${answer.statusCode} without the range that was asked for`));
+}
+
+async function readAll(url: string, answer: Dispatcher.ResponseData): Promise<string> {
+  try {
+    return await answer.body.text();
+  } catch (error) {
+    throw unreachable(url, error);
+  }
+}
+
+function parse<S extends z.ZodType>(url: string, schema: S, text: string): z.infer<S> {
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch (error) {
+    throw unreachable(url, error);
+  }
+}
+
+function problemOf(url: string, status: number, text: string): Failure {
+  try {
+    const { code, detail } = wire.problemAnswer.parse(JSON.parse(text));
+    if (Object.hasOwn(ERRORS, code)) return new Failure(code as ErrorCode, detail as DetailOf<ErrorCode>);
+  } catch (error) {
+    return unreachable(url, new Error(`status ${status} without a problem document`, { cause: error }));
+  }
+  return unreachable(url, new Error(`status ${status} with an unknown code`));
+}
+
+const unreachable = (url: string, error: unknown): Failure =>
+  failure("depot_unreachable", { url: new URL(url).origin, message: messageOf(error) }, error);
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Sends `body` through a stream that aborts the request when nothing moved for `idleMs`. */
+async function withIdleAbort<T>(
+  idleMs: number,
+  body: Readable,
+  work: (guarded: Readable, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const stop = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const arm = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => stop.abort(new Error(`nothing was taken for ${idleMs} ms`)), idleMs);
+  };
+  const guarded = new Transform({
+    transform: (chunk, _, done) => {
+      arm();
+      done(null, chunk);
+    },
+    flush: (done) => {
+      clearTimeout(timer); // from here on the headers timeout counts
+      done();
+    },
+  });
+  body.on("error", (error) => guarded.destroy(error));
+  body.pipe(guarded);
+  arm();
+  try {
+    return await work(guarded, stop.signal);
+  } finally {
+    clearTimeout(timer);
+    body.destroy();
+    guarded.destroy();
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * What a depot and its callers say to each other (contract's five calls and the depot read call; paths and status codes
+ * of the original, design/depot-anchors 1.1). Every write carries the generation and, in `X-Epoch`, the installation.
+ */
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { canonicalSet } from "../domain/depot/config.ts";
+
+export const PATHS = {
+  config: "/artifacts-config",
+  list: "/artifacts",
+  put: (sha256: string): string => `/artifacts/${sha256}`,
+  copy: (sha256: string): string => `/artifacts/${sha256}/copy-from-depot`,
+  job: (id: string): string => `/jobs/${id}`,
+  adopt: "/adopt",
+  health: "/healthz",
+  read: (sha256: string): string => `/artifact/sha256/${sha256}`,
+} as const;
+export const EPOCH_HEADER = "x-epoch";
+
+const digest = z.string().regex(/^[0-9a-f]{64}$/);
+const generation = z.int().nonnegative();
+const epoch = z.uuid();
+const peers = z.array(z.url()).max(2_000);
+
+/** The whole configuration. */
+export const configBody = z
+  .strictObject({
+    epoch,
+    generation,
+    artifacts: z.array(digest).max(100_000),
+    sizes: z.array(z.int().nonnegative()).optional(),
+    peers,
+  })
+  .refine((c) => c.sizes === undefined || c.sizes.length === c.artifacts.length, "one size per artifact");
+/** The short form: "you have this already" (answered 428 when the node does not). */
+export const confirmBody = z.strictObject({ epoch, generation, digest, peers });
+export const configAnswer = z.object({ epoch, generation, artifacts: z.array(digest) });
+
+export const listAnswer = z.object({
+  epoch,
+  generation,
+  /** Copies per digest over the healthy disks; a digest without a copy is not listed. */
+  list: z.record(digest, z.int().positive()),
+  disks: z.array(z.object({ path: z.string(), state: z.string(), freeBytes: z.number().nullable() })),
+});
+export const putAnswer = z.object({ datasets: z.int(), successful_writes: z.int() });
+export const copyBody = z.strictObject({ depot_base_url: z.url() });
+export const copyAnswer = z.object({ job: z.string() });
+export const jobAnswer = z.object({
+  id: z.string(),
+  sha256: digest,
+  state: z.enum(["running", "done", "failed"]),
+  bytes: z.int(),
+  datasets: z.int(),
+  successful_writes: z.int(),
+  code: z.string().optional(),
+  message: z.string().optional(),
+});
+export const adoptBody = z.strictObject({ epoch });
+export const problemAnswer = z.object({ code: z.string(), message: z.string(), detail: z.unknown().optional() });
+
+export type DepotList = z.infer<typeof listAnswer>;
+export type PutAnswer = z.infer<typeof putAnswer>;
+export type Job = z.infer<typeof jobAnswer>;
+
+/** Identity of a set of digests, whatever their order. */
+export const setDigest = (artifacts: readonly string[]): string =>
+  createHash("sha256").update(canonicalSet(artifacts)).digest("hex");
