@@ -36,7 +36,8 @@ export async function openPortBook(file: string, log: (line: string) => void): P
         const before = kept.get(name);
         if (before !== undefined && (await isFree(before))) return before;
         const port = await choose(wanted);
-        if (before !== undefined) log(`port ${before} of ${name} is taken by another program; using ${port} from now on`);
+        if (before !== undefined)
+          log(`port ${before} of ${name} is taken by another program; using ${port} from now on`);
         kept.set(name, port);
         await save();
         return port;

@@ -52,12 +52,17 @@ async function findAccount(log: (line: string) => void): Promise<Account> {
   const shell = nologin[shells.findIndex((found) => found !== undefined)] ?? "/bin/false";
   const created = await run("useradd", ["--system", "--no-create-home", "--shell", shell, "myriarch"]).then(
     () => lookUp("myriarch"),
-    (error: Error) => void log(`no system account could be created (${error.message.split("\n")[0] ?? ""})`),
+    (error: Error) => {
+      log(`no system account could be created (${error.message.split("\n")[0] ?? ""})`);
+      return undefined;
+    },
   );
   if (created !== undefined) return created;
   const nobody = await lookUp("nobody");
   if (nobody === undefined)
-    throw new Error("PostgreSQL does not run as root and there is no other account: set DATABASE_URL, or start as a user");
+    throw new Error(
+      "PostgreSQL does not run as root and there is no other account: set DATABASE_URL, or start as a user",
+    );
   log("PostgreSQL runs as the account nobody, which other programs may share");
   return nobody;
 }

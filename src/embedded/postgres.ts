@@ -108,7 +108,17 @@ async function createCluster({ home, bin, cluster, account }: PostgresHome, pass
     // An empty environment: else LANG and TZ of the first start stay in the cluster for ever.
     await run(
       join(bin, "initdb"),
-      ["-D", tmp, "-U", USER, "-E", "UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"].concat(
+      [
+        "-D",
+        tmp,
+        "-U",
+        USER,
+        "-E",
+        "UTF8",
+        "--locale=C",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+      ].concat(
         ["--auth=scram-sha-256", `--pwfile=${passwordFile}`, "--no-instructions"],
         ["-c", "timezone=UTC", "-c", "log_timezone=UTC"],
       ),
@@ -126,7 +136,9 @@ async function checkVersion(bin: string, cluster: string): Promise<void> {
   const ours = /(\d+)\./.exec(stdout)?.[1];
   const theirs = (await readFile(join(cluster, "PG_VERSION"), "utf8")).trim();
   if (ours !== theirs)
-    throw new Error(`${cluster} was made by PostgreSQL ${theirs}, this is ${ours ?? stdout}: set MYRIARCH_DATA to another folder`);
+    throw new Error(
+      `${cluster} was made by PostgreSQL ${theirs}, this is ${ours ?? stdout}: set MYRIARCH_DATA to another folder`,
+    );
 }
 
 /**
@@ -134,7 +146,9 @@ async function checkVersion(bin: string, cluster: string): Promise<void> {
  * removed, because PostgreSQL believes any live process of the same user (ids are used again) and an empty file for ever.
  */
 async function endOrphan({ cluster }: PostgresHome, log: (line: string) => void): Promise<void> {
-  const orphans = findProcesses(([command, ...args]) => /\/postgres$/.test(command ?? "") && args.includes(cluster));
+  const orphans = findProcesses(
+    ([command, ...args]) => command?.endsWith("/postgres") === true && args.includes(cluster),
+  );
   for (const orphan of orphans) {
     log(`ending PostgreSQL (process ${orphan.pid}), left by a run that was killed`);
     await endProcess(orphan, STOP);

@@ -89,7 +89,8 @@ function listByPs(selection: string[]): ProcessInfo[] {
   return text.split("\n").flatMap((line) => {
     const match = /^\s*(\d+)\s+(\S+)\s+(\w+ \w+\s+\d+ [\d:]+ \d+)\s+(.*)$/.exec(line);
     const [, pid, state, started, command] = match ?? [];
-    if (pid === undefined || started === undefined || command === undefined || state?.startsWith("Z") === true) return [];
+    if (pid === undefined || started === undefined || command === undefined || state?.startsWith("Z") === true)
+      return [];
     return [{ pid: Number(pid), started, args: command.split(" ") }];
   });
 }

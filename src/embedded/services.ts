@@ -30,7 +30,9 @@ export async function startServices(options: ServicesOptions): Promise<Services>
   const external = { database: env["DATABASE_URL"] || undefined, temporal: env["TEMPORAL_ADDRESS"] || undefined };
   const shared = { dataDir: folder.path, ports: folder.ports, log };
   const [postgres, temporal] = await Promise.allSettled([
-    external.database === undefined ? startPostgres({ ...shared, settings: options.postgresSettings ?? {} }) : undefined,
+    external.database === undefined
+      ? startPostgres({ ...shared, settings: options.postgresSettings ?? {} })
+      : undefined,
     external.temporal === undefined ? startTemporal(shared) : undefined,
   ]);
   const stop = async (): Promise<void> => {

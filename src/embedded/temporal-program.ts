@@ -87,7 +87,9 @@ async function ensureProgram(
 ): Promise<FoundProgram> {
   const askVersion = (path: string): Promise<string> =>
     answersVersion
-      ? run(path, ["--version"], { env: { PATH: env["PATH"] } }).then(({ stdout }) => stdout.trim().split("\n")[0] ?? "")
+      ? run(path, ["--version"], { env: { PATH: env["PATH"] } }).then(
+          ({ stdout }) => stdout.trim().split("\n")[0] ?? "",
+        )
       : Promise.resolve(pin.version);
   const given = env[pin.variable];
   if (given !== undefined && given !== "") {
@@ -100,7 +102,10 @@ async function ensureProgram(
   }
   for (const folder of (env["PATH"] ?? "").split(delimiter).filter((part) => part.startsWith("/"))) {
     const path = join(folder, pin.program);
-    const runnable = await access(path, constants.X_OK).then(() => true, () => false); // absence is the usual case
+    const runnable = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    ); // absence is the usual case
     if (runnable) return { path, source: "PATH", version: await askVersion(path) };
   }
   const cached = join(cacheFolder(env), "tools", `${pin.program}-${pin.version}`, pin.program);

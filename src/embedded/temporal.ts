@@ -70,13 +70,13 @@ function startServer(
     name: "temporal",
     command,
     args: [
-      ...["server", "start-dev", "--disable-config-env", "--disable-config-file", "--log-level", "warn"],
-      ...["--ip", "127.0.0.1", "--port", String(port)],
-      ...["--ui-ip", "127.0.0.1", "--ui-port", String(uiPort), "--ui-disable-news-fetch"],
-      ...["--db-filename", database, "--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=NORMAL"],
-      ...POLL_RATES.flatMap((rate) => ["--dynamic-config-value", rate]),
-      ...SEARCH_ATTRIBUTES.flatMap((name) => ["--search-attribute", `${name}=Keyword`]),
-    ],
+      ["server", "start-dev", "--disable-config-env", "--disable-config-file", "--log-level", "warn"],
+      ["--ip", "127.0.0.1", "--port", String(port)],
+      ["--ui-ip", "127.0.0.1", "--ui-port", String(uiPort), "--ui-disable-news-fetch"],
+      ["--db-filename", database, "--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=NORMAL"],
+      POLL_RATES.flatMap((rate) => ["--dynamic-config-value", rate]),
+      SEARCH_ATTRIBUTES.flatMap((name) => ["--search-attribute", `${name}=Keyword`]),
+    ].flat(),
     // HOME inside our folder: the program writes nothing elsewhere and reads nobody's settings.
     env: { PATH: process.env["PATH"], HOME: folder, TZ: "UTC" },
     cwd: folder,
@@ -104,8 +104,7 @@ async function setAsideOtherVersion(
   if (before?.trim() === version) return;
   if (before !== undefined && (await stat(database).catch(missing)) !== undefined) {
     const aside = `${database}.${before.replaceAll(/[^\w.]+/g, "-").slice(0, 40)}`;
-    for (const suffix of ["", "-wal", "-shm"])
-      await rename(`${database}${suffix}`, `${aside}${suffix}`).catch(missing);
+    for (const suffix of ["", "-wal", "-shm"]) await rename(`${database}${suffix}`, `${aside}${suffix}`).catch(missing);
     log(`Temporal changed from ${before.trim()} to ${version}: its old histories are in ${aside}`);
   }
   await writeFile(`${note}.tmp`, `${version}\n`);

