@@ -24,8 +24,8 @@ export type ChildOptions = {
   user?: { uid: number; gid: number } | undefined;
   /** In order; the last must be one that cannot be refused. */
   stopSteps: readonly StopStep[];
-  /** Standard input of the child: a pipe from us, for programs that end by themselves when it closes. */
-  stdin?: "ignore" | "pipe";
+  /** "stdin": no guard; standard input is a pipe from us, and the program ends by itself when it closes. */
+  endsBy?: "guard" | "stdin";
 };
 
 export type Child = {
@@ -50,7 +50,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   const { log, logStart } = openLog(logFile);
   let child: ChildProcess;
   try {
-    const stdio: StdioOptions = [options.stdin ?? "ignore", log, log];
+    const stdio: StdioOptions = [options.endsBy === "stdin" ? "pipe" : "ignore", log, log];
     child = spawn(options.command, options.args, {
       cwd: options.cwd,
       env: options.env,
@@ -66,14 +66,13 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   }
   const pid = child.pid;
   if (pid === undefined) throw new Error(`${name}: started without a process id`);
-  const guard = startGuard(pid, options.stopSteps[0]?.signal ?? "SIGTERM");
+  const unguard = options.endsBy === "stdin" ? undefined : guardProcess(pid, options.stopSteps[0]?.signal ?? "SIGTERM");
 
   let ended: Exit | undefined;
   const exited = new Promise<Exit>((resolve) => {
     child.once("exit", (code, signal) => {
       ended = { code, signal };
-      // Killed, not closed: a guard whose pipe closes signals an id that may belong to somebody else by now.
-      guard.kill("SIGKILL");
+      unguard?.();
       resolve(ended);
     });
   });
@@ -137,17 +136,20 @@ i=0
 while [ $i -lt 15 ]; do kill -0 "$1" 2>/dev/null || exit 0; sleep 1; i=$((i+1)); done
 kill -KILL "$1" 2>/dev/null`;
 
-function startGuard(pid: number, signal: NodeJS.Signals): ChildProcess {
+/** Has the process ended once we are gone. Call the result when it has ended by itself. */
+export function guardProcess(pid: number, signal: NodeJS.Signals): () => void {
   const guard = spawn("/bin/sh", ["-c", GUARD, "myriarch-guard", String(pid), signal.replace("SIG", "")], {
     cwd: "/",
     env: { PATH: "/usr/bin:/bin" },
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
   });
-  guard.stdin?.on("error", () => undefined); // the guard was killed: the next start finds the orphan
+  guard.on("error", () => undefined); // no shell: the next start finds what is left
+  guard.stdin?.on("error", () => undefined); // likewise when somebody killed the guard
   guard.unref();
   (guard.stdin as unknown as { unref?: () => void } | null)?.unref?.();
-  return guard;
+  // Killed, not closed: a guard whose pipe closes signals an id that may belong to somebody else by now.
+  return () => void guard.kill("SIGKILL");
 }
 
 function openLog(logFile: string): { log: number; logStart: number } {

@@ -1,5 +1,6 @@
 /** PostgreSQL and Temporal for one data folder, or those that the environment names. */
 import { openDataFolder, type DataFolder } from "./data-folder.ts";
+import { keepRunning } from "./keep-running.ts";
 import { startPostgres, type Postgres } from "./postgres.ts";
 import { startTemporal, type Temporal } from "./temporal.ts";
 
@@ -31,9 +32,9 @@ export async function startServices(options: ServicesOptions): Promise<Services>
   const shared = { dataDir: folder.path, ports: folder.ports, log };
   const [postgres, temporal] = await Promise.allSettled([
     external.database === undefined
-      ? startPostgres({ ...shared, settings: options.postgresSettings ?? {} })
+      ? keepRunning("PostgreSQL", () => startPostgres({ ...shared, settings: options.postgresSettings ?? {} }), log)
       : undefined,
-    external.temporal === undefined ? startTemporal(shared) : undefined,
+    external.temporal === undefined ? keepRunning("Temporal", () => startTemporal(shared), log) : undefined,
   ]);
   const stop = async (): Promise<void> => {
     try {
@@ -49,10 +50,13 @@ export async function startServices(options: ServicesOptions): Promise<Services>
   }
   return {
     folder,
-    databaseUrl: external.database ?? started(postgres.value).url,
-    temporalAddress: external.temporal ?? started(temporal.value).address,
-    temporalUiUrl: temporal.value?.uiUrl,
-    describe: () => [describePostgres(postgres.value), describeTemporal(temporal.value, external.temporal)],
+    databaseUrl: external.database ?? started(postgres.value?.current()).url,
+    temporalAddress: external.temporal ?? started(temporal.value?.current()).address,
+    temporalUiUrl: temporal.value?.current().uiUrl,
+    describe: () => [
+      describePostgres(postgres.value?.current()),
+      describeTemporal(temporal.value?.current(), external.temporal),
+    ],
     stop,
   };
 }
