@@ -31,10 +31,7 @@ export function assignAgents(snapshot: Objects, agents: readonly FleetAgent[]): 
 
 /** Whose labels and inventory entry an agent gets, among all agents that there are. */
 export function identifier(snapshot: Objects, agents: readonly FleetAgent[]): (agent: FleetAgent) => Identity {
-  const entries = new Map<string, InventoryEntry>();
-  for (const { spec } of inventories(snapshot)) {
-    for (const entry of spec.entries) if (!entries.has(fold(entry.host))) entries.set(fold(entry.host), entry);
-  }
+  const entries = entriesOf(snapshot);
   const claims = new Map<string, string[]>();
   for (const agent of agents) {
     const entry = entries.get(fold(agent.hostName));
@@ -48,6 +45,18 @@ export function identifier(snapshot: Objects, agents: readonly FleetAgent[]): (a
     if (others.length === 0 || agent.live === false) return identity(agent, entry);
     return identity(agent, undefined, `${others.join(", ")} claims the host name ${agent.hostName} too`);
   };
+}
+
+const entryMaps = new WeakMap<Objects["objects"], Map<string, InventoryEntry>>();
+
+/** The entries by host; of two for one host (validation refuses them) the first counts. */
+function entriesOf(snapshot: Objects): Map<string, InventoryEntry> {
+  const known = entryMaps.get(snapshot.objects);
+  if (known !== undefined) return known;
+  const all = inventories(snapshot).flatMap(({ spec }) => spec.entries);
+  const entries = new Map(all.toReversed().map((entry) => [fold(entry.host), entry]));
+  entryMaps.set(snapshot.objects, entries);
+  return entries;
 }
 
 /** Host names compare without case; only ASCII letters have one there. */
