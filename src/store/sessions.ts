@@ -48,10 +48,30 @@ export async function openSession(
   });
 }
 
-/** The live session with this secret. */
+type TokenHolder = { id: string; owner: string; role: Role };
+
+/** Opens a session for whoever holds a live API token: it ends with the token, after 12 hours at the latest. */
+export async function openTokenSession(
+  db: Db,
+  token: TokenHolder,
+  now: Date,
+): Promise<SessionRow & { secret: string }> {
+  const secret = newSecret("myr_session_");
+  const expiresAt = new Date(now.getTime() + SESSION_MS);
+  await db.query(
+    "insert into sessions (hash, principal, role, created_at, expires_at, token) values ($1, $2, $3, $4, $5, $6)",
+    [hashSecret(secret), token.owner, token.role, now, expiresAt, token.id],
+  );
+  return { principal: token.owner, role: token.role, expiresAt, secret };
+}
+
+/** The live session with this secret; a session opened by a token that was revoked or expired is not live. */
 export async function findSession(db: Db, secret: string, now: Date): Promise<SessionRow | undefined> {
   const { rows } = await db.query<SessionRow>(
-    `select principal, role, expires_at as "expiresAt" from sessions where hash = $1 and expires_at > $2`,
+    `select s.principal, s.role, s.expires_at as "expiresAt"
+       from sessions s left join api_tokens t on t.id = s.token
+      where s.hash = $1 and s.expires_at > $2
+        and (s.token is null or (t.revoked_at is null and (t.expires_at is null or t.expires_at > $2)))`,
     [hashSecret(secret), now],
   );
   return rows[0];

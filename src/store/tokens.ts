@@ -89,9 +89,9 @@ export async function findApiToken(
   db: Db,
   secret: string,
   now: Date,
-): Promise<{ name: string; owner: string; role: Role } | undefined> {
-  const { rows } = await db.query<{ name: string; owner: string; role: Role }>(
-    `select name, owner, role from api_tokens
+): Promise<{ id: string; name: string; owner: string; role: Role } | undefined> {
+  const { rows } = await db.query<{ id: string; name: string; owner: string; role: Role }>(
+    `select id, name, owner, role from api_tokens
       where hash = $1 and revoked_at is null and (expires_at is null or expires_at > $2)`,
     [hashSecret(secret), now],
   );

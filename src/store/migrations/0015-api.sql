@@ -18,3 +18,5 @@ create trigger gitops_state_told after update on gitops_state for each row
   execute function tell_gitops_change();
 
 create index sessions_by_expiry on sessions (expires_at);
+-- A session that an API token opened ends with the token.
+alter table sessions add column token uuid references api_tokens;

@@ -1,0 +1,166 @@
+/** Agents: list, read, explain, delete. */
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import { z } from "zod";
+import { CHANNELS } from "../../domain/channels.ts";
+import { failure } from "../../domain/errors.ts";
+import * as rest from "../../domain/rest/agent.ts";
+import { uid } from "../../domain/rest/common.ts";
+import { problems } from "../../domain/rest/problem.ts";
+import { deleteAgent, listAgents, readAgent, type AgentDetailView, type AgentView } from "../../store/agent-list.ts";
+import { appendAudit } from "../../store/audit.ts";
+import { notify, transaction, type Pool } from "../../store/database.ts";
+import { principalOf, type Principal } from "../auth.ts";
+import { explainAgent } from "../explain-agent.ts";
+
+type AgentDeps = { pool: Pool; now: () => Date };
+const params = z.object({ uid });
+const tags = ["agents"];
+
+export const agentRoutes =
+  (deps: AgentDeps): FastifyPluginAsyncZod =>
+  async (app) => {
+    app.get(
+      "/agents",
+      {
+        schema: {
+          tags,
+          summary: "List agents",
+          querystring: rest.agentQuery,
+          response: { ...problems, 200: rest.agentPage },
+        },
+      },
+      async (request) => {
+        const { cursor, limit, ...filter } = request.query;
+        const after = cursor === undefined ? undefined : readCursor(cursor);
+        const rows = await listAgents(deps.pool, { ...filter, after, limit: limit + 1 });
+        const items = rows.slice(0, limit);
+        const last = items.at(-1);
+        return {
+          items: items.map(showAgent),
+          next: rows.length > limit && last !== undefined ? writeCursor(last) : null,
+        };
+      },
+    );
+    app.get(
+      "/agents/:uid",
+      { schema: { tags, summary: "Read one agent", params, response: { ...problems, 200: rest.agentDetail } } },
+      async (request) => showDetail(await must(deps.pool, request.params.uid)),
+    );
+    app.get(
+      "/agents/:uid/explain",
+      {
+        schema: {
+          tags,
+          summary: "Why it has the fleet, version and offer that it has",
+          params,
+          response: { ...problems, 200: rest.explanation },
+        },
+      },
+      async (request) => {
+        const agent = await must(deps.pool, request.params.uid);
+        return { uid: agent.uid, hostName: agent.hostName, because: explainAgent(agent) };
+      },
+    );
+    app.delete(
+      "/agents/:uid",
+      {
+        config: { access: "admin" },
+        schema: {
+          tags,
+          summary: "Forget an agent that is gone; its open target is cancelled. Needs a reason",
+          params,
+          body: rest.deleteBody,
+          response: { ...problems, 200: rest.deleted },
+        },
+      },
+      async (request) => remove(deps, request.params.uid, request.body?.reason ?? "", principalOf(request)),
+    );
+  };
+
+async function must(pool: Pool, id: string): Promise<AgentDetailView> {
+  const agent = await readAgent(pool, id);
+  if (agent === undefined) throw failure("not_found", { what: `agent ${id}` });
+  return agent;
+}
+
+async function remove(deps: AgentDeps, id: string, reason: string, by: Principal) {
+  if (reason === "") throw failure("reason_required", { action: "deleting an agent" });
+  return transaction(deps.pool, async (tx) => {
+    const row = await deleteAgent(tx, id);
+    if (row === undefined) throw failure("not_found", { what: `agent ${id}` });
+    if (row.outcome === "connected") throw failure("agent_connected", { host: row.hostName });
+    const detail = { reason, hostName: row.hostName };
+    await appendAudit(
+      tx,
+      { principal: by.name, action: "agents.delete", object: id, outcome: "accepted", detail },
+      deps.now(),
+    );
+    await notify(tx, CHANNELS.agents);
+    return { uid: id, hostName: row.hostName };
+  });
+}
+
+const writeCursor = ({ hostName, uid }: AgentView): string =>
+  Buffer.from(JSON.stringify([hostName, uid])).toString("base64url");
+const cursorShape = z.tuple([z.string(), uid]);
+function readCursor(text: string): { hostName: string; uid: string } {
+  try {
+    const [hostName, id] = cursorShape.parse(JSON.parse(Buffer.from(text, "base64url").toString("utf8")));
+    return { hostName, uid: id };
+  } catch (error) {
+    throw failure("invalid_request", { message: "the cursor is not one of this list" }, error);
+  }
+}
+
+const CONFIG_STATUS = ["unset", "applied", "applying", "failed"] as const;
+
+const showAgent = (it: AgentView): z.output<typeof rest.agent> => ({
+  uid: it.uid,
+  kind: it.kind,
+  kindReason: it.kindReason,
+  hostName: it.hostName,
+  serviceName: it.serviceName,
+  version: it.version,
+  os: it.os,
+  arch: it.arch,
+  connected: it.connected,
+  firstSeenAt: it.firstSeenAt.toISOString(),
+  lastSeenAt: it.lastSeenAt.toISOString(),
+  healthy: it.healthy,
+  healthySince: it.healthySince?.toISOString() ?? null,
+  healthStatus: it.healthStatus,
+  lastError: it.lastError,
+  remoteConfig: { hash: it.configHash, status: CONFIG_STATUS[it.configStatus] ?? "unset", error: it.configError },
+  fleet: it.fleet,
+  fleetReason: it.fleetReason,
+  wants: { version: it.wantedVersion, configHash: it.wantedConfig, renderError: it.renderError },
+  offered: it.offer && {
+    ...it.offer,
+    openedAt: utc(it.offer.openedAt),
+    sentAt: it.offer.sentAt && utc(it.offer.sentAt),
+  },
+  phase: it.phase,
+  phaseSince: it.phaseSince?.toISOString() ?? null,
+  link: { state: it.link, reason: it.linkReason, uid: it.linkUid },
+});
+/** Times that come out of PostgreSQL inside JSON carry an offset. */
+const utc = (text: string): string => new Date(text).toISOString();
+
+const showDetail = (it: AgentDetailView): z.output<typeof rest.agentDetail> => ({
+  ...showAgent(it),
+  attributes: masked(it.attributes),
+  labels: it.labels,
+  unhealthyComponents: it.unhealthyComponents,
+  packageStatus: it.packageStatus,
+  updateAttempt: it.updateAttempt,
+  connections: it.connections.map(({ at, event, detail }) => ({ at: at.toISOString(), event, detail })),
+});
+
+/** What an agent reports may hold what somebody put into its environment by mistake. */
+const masked = (attributes: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(attributes).map(([key, value]) => [
+      key,
+      /token|password|passwd|secret|authorization|api[_.-]?key/i.test(key) ? "[masked]" : value,
+    ]),
+  );

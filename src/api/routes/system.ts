@@ -1,0 +1,85 @@
+/** Health for balancers, and what the server says of itself. */
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import { z } from "zod";
+import type { ServerSettings } from "../../domain/config/server-config.ts";
+import { problems } from "../../domain/rest/problem.ts";
+import { me, ready, system } from "../../domain/rest/system.ts";
+import type { Pool } from "../../store/database.ts";
+import { countAgents, gitSummary } from "../../store/system.ts";
+import { principalOf } from "../auth.ts";
+
+type SystemDeps = {
+  settings: Pick<ServerSettings, "mode" | "server"> & {
+    temporal: Pick<ServerSettings["temporal"], "uiUrl" | "namespace">;
+  };
+  pool: Pool;
+  now: () => Date;
+  version: string;
+  temporal: { reachable: () => Promise<boolean> };
+};
+
+/** `/healthz`: the process answers. `/readyz`: 503 without the database; ready and `degraded` without Temporal. */
+export const healthRoutes =
+  (deps: Pick<SystemDeps, "pool" | "temporal">): FastifyPluginAsyncZod =>
+  async (app) => {
+    const tags = ["system"];
+    app.get(
+      "/healthz",
+      { schema: { tags, summary: "The process answers", response: { 200: z.object({ ok: z.literal(true) }) } } },
+      async () => ({ ok: true as const }),
+    );
+    app.get(
+      "/readyz",
+      { schema: { tags, summary: "Whether requests can be served", response: { 200: ready, 503: ready } } },
+      async (request, reply) => {
+        const [database, temporal] = await Promise.all([
+          deps.pool.query("select 1").then(
+            () => true,
+            (error: Error) => {
+              request.log.warn({ err: error }, "not ready: the database does not answer");
+              return false;
+            },
+          ),
+          deps.temporal.reachable(),
+        ]);
+        return reply.code(database ? 200 : 503).send({ ready: database, degraded: !temporal, database, temporal });
+      },
+    );
+  };
+
+export const systemRoutes =
+  (deps: SystemDeps): FastifyPluginAsyncZod =>
+  async (app) => {
+    const startedAt = deps.now().toISOString();
+    const tags = ["system"];
+    app.get(
+      "/system",
+      { schema: { tags, summary: "Versions, links and counts", response: { ...problems, 200: system } } },
+      async () => {
+        const [reachable, counts, git] = await Promise.all([
+          deps.temporal.reachable(),
+          countAgents(deps.pool),
+          gitSummary(deps.pool),
+        ]);
+        const { mode, server, temporal } = deps.settings;
+        return {
+          version: deps.version,
+          mode,
+          now: deps.now().toISOString(),
+          startedAt,
+          publicUrl: server.publicUrl,
+          temporal: { reachable, namespace: temporal.namespace, uiUrl: temporal.uiUrl ?? null },
+          counts,
+          git: { ...git, appliedAt: git.appliedAt?.toISOString() ?? null },
+        };
+      },
+    );
+    app.get(
+      "/me",
+      { schema: { tags, summary: "Who asks, with which role", response: { ...problems, 200: me } } },
+      async (request) => {
+        const { name, role, via } = principalOf(request);
+        return { principal: name, role, via, now: deps.now().toISOString() };
+      },
+    );
+  };

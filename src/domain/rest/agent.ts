@@ -1,0 +1,73 @@
+/** Agents as the API shows them. */
+import { z } from "zod";
+import { page, pageQuery, reason, time, timeOrNull, uid } from "./common.ts";
+
+export const agent = z.object({
+  uid,
+  kind: z.enum(["collector", "updater", "unknown"]),
+  kindReason: z.string(),
+  hostName: z.string(),
+  serviceName: z.string(),
+  version: z.string().describe("as the agent itself reports it"),
+  os: z.string(),
+  arch: z.string(),
+  connected: z.boolean(),
+  firstSeenAt: time,
+  lastSeenAt: time,
+  healthy: z.boolean(),
+  healthySince: timeOrNull,
+  healthStatus: z.string(),
+  lastError: z.string(),
+  remoteConfig: z.object({
+    hash: z.string().nullable(),
+    status: z.enum(["unset", "applied", "applying", "failed"]),
+    error: z.string(),
+  }),
+  fleet: z.string().nullable().describe("null: unassigned, keeps what it has"),
+  fleetReason: z.string(),
+  wants: z.object({
+    version: z.string().nullable(),
+    configHash: z.string().nullable(),
+    renderError: z.string().nullable(),
+  }),
+  offered: z
+    .object({
+      kind: z.enum(["package", "config", "withdraw"]),
+      version: z.string().nullable(),
+      openedAt: time,
+      sentAt: timeOrNull,
+    })
+    .nullable(),
+  phase: z.string().nullable().describe("of its open attempt"),
+  phaseSince: timeOrNull,
+  link: z.object({ state: z.enum(["none", "linked", "mismatch"]), reason: z.string(), uid: uid.nullable() }),
+});
+export const agentPage = page(agent);
+
+export const agentDetail = agent.extend({
+  attributes: z.record(z.string(), z.unknown()).describe("values of keys like token or password are masked"),
+  labels: z.record(z.string(), z.string()).describe("of its credential"),
+  unhealthyComponents: z.array(z.string()),
+  packageStatus: z.unknown(),
+  updateAttempt: z.unknown(),
+  connections: z.array(z.object({ at: time, event: z.string(), detail: z.string() })),
+});
+
+export const explanation = z.object({
+  uid,
+  hostName: z.string(),
+  because: z.array(z.object({ what: z.string(), why: z.string() })),
+});
+
+const flag = z.enum(["true", "false"]).transform((text) => text === "true");
+export const agentQuery = pageQuery.extend({
+  kind: z.enum(["collector", "updater", "unknown"]).optional(),
+  fleet: z.string().max(63).optional(),
+  unassigned: flag.optional(),
+  connected: flag.optional(),
+  healthy: flag.optional(),
+  version: z.string().max(100).optional(),
+  host: z.string().max(255).optional().describe("part of the host name"),
+});
+export const deleteBody = z.strictObject({ reason: reason.optional() }).nullish();
+export const deleted = z.object({ uid, hostName: z.string() });

@@ -1,0 +1,36 @@
+/** The server itself, and the one who asks, as the API shows them. */
+import { z } from "zod";
+import { time, timeOrNull } from "./common.ts";
+import { ROLES } from "./roles.ts";
+
+export const me = z.object({
+  principal: z.string(),
+  role: z.enum(ROLES),
+  via: z.enum(["token", "session"]),
+  now: time.describe("the server's clock"),
+});
+
+export const system = z.object({
+  version: z.string(),
+  mode: z.enum(["production", "development"]),
+  now: time,
+  startedAt: time,
+  publicUrl: z.string(),
+  temporal: z.object({ reachable: z.boolean(), namespace: z.string(), uiUrl: z.string().nullable() }),
+  counts: z.object({
+    collectors: z.int(),
+    updaters: z.int(),
+    unknown: z.int(),
+    connected: z.int(),
+    healthyCollectors: z.int(),
+    unassigned: z.int(),
+  }),
+  git: z.object({ state: z.string(), appliedCommit: z.string().nullable(), appliedAt: timeOrNull }),
+});
+
+export const ready = z.object({
+  ready: z.boolean(),
+  degraded: z.boolean().describe("Temporal is away: pause and abort still hold, other controls wait"),
+  database: z.boolean(),
+  temporal: z.boolean(),
+});

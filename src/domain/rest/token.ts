@@ -1,0 +1,38 @@
+/** Tokens as the API shows them. Only the answer to a creation holds the token itself. */
+import { z } from "zod";
+import { time, timeOrNull, uid } from "./common.ts";
+import { ROLES } from "./roles.ts";
+
+const name = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, "1 to 63 letters, digits, dots, dashes, underscores");
+const expiresAt = z.iso.datetime({ offset: true }).optional().describe("absent: does not expire");
+
+export const newApiToken = z.strictObject({
+  name,
+  role: z.enum(ROLES),
+  owner: z.string().min(1).max(100).optional().describe("who is accountable; default: the caller"),
+  expiresAt,
+});
+export const newEnrollmentToken = z.strictObject({
+  name,
+  labels: z.record(z.string().min(1).max(100), z.string().max(200)).default({}),
+  expiresAt,
+});
+
+const common = {
+  id: uid,
+  name: z.string(),
+  createdAt: time,
+  createdBy: z.string(),
+  expiresAt: timeOrNull,
+  revokedAt: timeOrNull,
+};
+export const apiToken = z.object({ ...common, owner: z.string(), role: z.enum(ROLES) });
+export const enrollmentToken = z.object({ ...common, labels: z.record(z.string(), z.string()) });
+const secret = z.string().describe("shown this once");
+export const createdApiToken = apiToken.extend({ token: secret });
+export const createdEnrollmentToken = enrollmentToken.extend({ token: secret });
+export const apiTokens = z.object({ items: z.array(apiToken) });
+export const enrollmentTokens = z.object({ items: z.array(enrollmentToken) });
+export const revoked = z.object({ id: uid, name: z.string(), changed: z.boolean() });

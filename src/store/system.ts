@@ -1,0 +1,35 @@
+/** Counts over everything, for the overview and the metrics. */
+import type { Db } from "./database.ts";
+
+export type SystemCounts = {
+  collectors: number;
+  updaters: number;
+  unknown: number;
+  connected: number;
+  healthyCollectors: number;
+  unassigned: number;
+};
+
+export async function countAgents(db: Db): Promise<SystemCounts> {
+  const { rows } = await db.query<SystemCounts>(
+    `select count(*) filter (where a.kind = 'collector')::int as collectors,
+            count(*) filter (where a.kind = 'updater')::int as updaters,
+            count(*) filter (where a.kind = 'unknown')::int as unknown,
+            count(*) filter (where a.connected)::int as connected,
+            count(*) filter (where a.kind = 'collector' and a.connected and a.healthy)::int as "healthyCollectors",
+            count(*) filter (where a.kind = 'collector' and w.fleet is null)::int as unassigned
+       from agents a left join wanted w on w.host = a.uid`,
+  );
+  const row = rows[0];
+  if (row === undefined) throw new Error("an aggregate without a row");
+  return row;
+}
+
+export type GitSummary = { state: string; appliedCommit: string | null; appliedAt: Date | null };
+
+export async function gitSummary(db: Db): Promise<GitSummary> {
+  const { rows } = await db.query<GitSummary>(
+    `select state, applied_commit as "appliedCommit", applied_at as "appliedAt" from gitops_state`,
+  );
+  return rows[0] ?? { state: "never", appliedCommit: null, appliedAt: null };
+}
