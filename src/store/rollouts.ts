@@ -1,4 +1,5 @@
 /** Rollouts as pages, myrctl and workflows read them: state, waves, counts per phase, targets with their attempts. */
+import type { Share } from "../domain/gitops/share.ts";
 import { controlViewOf } from "../domain/rollout/control-view.ts";
 import type { Holds } from "../domain/rollout/holds.ts";
 import type { ApprovalEntry, ControlView } from "../domain/rollout/judge-control.ts";
@@ -36,7 +37,9 @@ export type RolloutRow = {
   approvals: Record<string, ApprovalEntry[]>;
   run: number;
   size: number;
+  /** k of the wave that it is in. */
   wave: number | null;
+  preparedAt: Date | null;
   failuresFrom: Date | null;
   createdAt: Date;
   startedAt: Date | null;
@@ -49,6 +52,11 @@ export type WaveRow = {
   bakeMs: number;
   state: WaveState;
   size: number | null;
+  upTo: Share | null;
+  selects: boolean;
+  /** An approval is waited for since. */
+  askedAt: Date | null;
+  bakeUntil: Date | null;
   startedAt: Date | null;
   finishedAt: Date | null;
 };
@@ -93,7 +101,7 @@ export type TargetView = {
 
 const ROLLOUT = `r.fleet, r.n, r.kind, r.wanted_key as "wantedKey", r.commit, r.distribution, r.version, r.state, r.reason,
   case when r.next_what is null then null else jsonb_build_object('what', r.next_what) end as next, r.next_at as "nextAt",
-  r.holds, r.ending, r.policy, r.approvals, r.run, r.size, r.wave, nullif(r.failures_from, '-infinity') as "failuresFrom",
+  r.holds, r.ending, r.policy, r.approvals, r.run, r.size, r.wave, r.prepared_at as "preparedAt", nullif(r.failures_from, '-infinity') as "failuresFrom",
   r.created_at as "createdAt", r.started_at as "startedAt", r.finished_at as "finishedAt"`;
 
 type RawRollout = Omit<RolloutRow, "next"> & { next: { what: string } | null; nextAt: Date | null };
@@ -119,7 +127,8 @@ export async function readRollout(
 
 export async function readWaves(db: Db, fleet: string, n: number): Promise<WaveRow[]> {
   const { rows } = await db.query<Omit<WaveRow, "bakeMs"> & { bakeMs: bigint }>(
-    `select k, name, approval, bake_ms as "bakeMs", state, size, started_at as "startedAt", finished_at as "finishedAt"
+    `select k, name, approval, bake_ms as "bakeMs", state, size, up_to as "upTo", selects,
+        asked_at as "askedAt", bake_until as "bakeUntil", started_at as "startedAt", finished_at as "finishedAt"
        from waves where fleet = $1 and n = $2 order by k`,
     [fleet, n],
   );

@@ -41,8 +41,8 @@ export function decide(view: DecideView): Next | { do: "ended"; outcome: FinalSt
   if (wave === undefined) return { do: "end", outcome: view.succeeded > 0 ? "succeeded" : "failed" };
   // A wave that has begun is watched also while it is held: what a host has begun it finishes.
   if (wave.state === "running" || wave.state === "baking") return { do: "run_wave", k: wave.k };
-  if (isHeld(view.holds)) return { do: "wait", for: "hold", what: describeHolds(view.holds), untilMs: null };
   if (!view.prepared) return { do: "prepare" };
+  if (isHeld(view.holds)) return { do: "wait", for: "hold", what: describeHolds(view.holds), untilMs: null };
   if (wave.state === "waiting_approval" && !isApproved(wave.approval, view.approvals[String(wave.k)] ?? []))
     return {
       do: "wait",

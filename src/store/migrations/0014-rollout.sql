@@ -9,11 +9,12 @@ alter table fleets
 alter table rollouts
   add column size int not null default 0,        -- targets in play when it was planned or run again
   add column wave int,                           -- k of the wave that it is in
-  add column started_by text not null default 'system';
+  add column prepared_at timestamptz;            -- its artifacts are verified and replicated
 
 alter table waves
   add column selects boolean not null default false,  -- takes matching targets only
   add column size int,                           -- counted when it started
+  add column asked_at timestamptz,               -- an approval is waited for since
   add column bake_until timestamptz;
 
 alter table targets
@@ -21,6 +22,7 @@ alter table targets
   add column joined boolean not null default false;   -- came after the plan: counts for no share
 
 alter table attempts
+  add column percent real not null default 0,    -- of the download, as reported last
   add column not_before timestamptz,             -- backoff of the host: not offered before
   add column health_from timestamptz,            -- start of the unbroken health that counts, shifted by silence
   add column silent_from timestamptz,            -- the host is silent since; the clock of the health wait stands
