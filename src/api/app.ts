@@ -62,18 +62,18 @@ export async function buildApi(deps: ApiDeps): Promise<FastifyInstance> {
   }).withTypeProvider<ZodTypeProvider>();
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
-  answerProblems(app as unknown as FastifyInstance);
+  answerProblems(app);
   await app.register(helmet, { contentSecurityPolicy: { useDefaults: false, directives: PAGE_POLICY }, hsts: false });
   await app.register(rateLimit, { global: false });
   await app.register(describeApi(deps.version));
-  logRequests(app as unknown as FastifyInstance);
+  logRequests(app);
   const auth = {
     pool: deps.pool,
     now: deps.now,
     apiTokens: deps.settings.auth.apiTokens,
     publicUrl: deps.settings.server.publicUrl,
   };
-  guard(app as unknown as FastifyInstance, auth);
+  guard(app, auth);
   await app.register(apiV1(deps, auth), { prefix: "/api/v1" });
   await app.register(
     openly(async (scope) => {
@@ -84,7 +84,7 @@ export async function buildApi(deps: ApiDeps): Promise<FastifyInstance> {
       for (const plugin of deps.plugins.root) await scope.register(plugin);
     }),
   );
-  return app as unknown as FastifyInstance;
+  return app;
 }
 
 /** Strict: nothing inline, nothing from elsewhere. */

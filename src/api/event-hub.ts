@@ -112,8 +112,9 @@ function createReader(deps: HubDeps, start: Position, deliver: (event: StoredEve
   let again: NodeJS.Timeout | undefined;
 
   const read = async (): Promise<void> => {
-    while (asked && !closed) {
+    while (asked) {
       asked = false;
+      if (closed) return;
       const batch = await eventsAfter(deps.pool, position);
       for (const event of batch.events) {
         position = event.position;

@@ -65,20 +65,12 @@ function toFailure(error: FastifyError, maxBytes: number): Failure {
     /Connection terminated|timeout exceeded when trying to connect/.test(error.message)
   )
     return failure("database_unavailable", undefined, error);
-  switch (error.statusCode) {
-    case 413:
-      return failure("payload_too_large", { maxBytes });
-    case 415:
-      return failure("unsupported_media_type", { want: "application/json" });
-    case 429:
-      return failure("rate_limited", { retryAfterS: 60 });
-    case 400:
-      return failure("invalid_request", { message: error.message });
-    case 404:
-      return failure("not_found", { what: "this" });
-    default:
-      return failure("internal", undefined, error);
-  }
+  if (error.statusCode === 413) return failure("payload_too_large", { maxBytes });
+  if (error.statusCode === 415) return failure("unsupported_media_type", { want: "application/json" });
+  if (error.statusCode === 429) return failure("rate_limited", { retryAfterS: 60 });
+  if (error.statusCode === 404) return failure("not_found", { what: "this" });
+  if (error.statusCode === 400) return failure("invalid_request", { message: error.message });
+  return failure("internal", undefined, error);
 }
 
 const validationIssues = (error: FastifyError): Problem["issues"] =>

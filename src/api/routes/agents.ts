@@ -19,17 +19,16 @@ const tags = ["agents"];
 export const agentRoutes =
   (deps: AgentDeps): FastifyPluginAsyncZod =>
   async (app) => {
-    app.get(
-      "/agents",
-      {
-        schema: {
-          tags,
-          summary: "List agents",
-          querystring: rest.agentQuery,
-          response: { ...problems, 200: rest.agentPage },
-        },
+    app.route({
+      method: "GET",
+      url: "/agents",
+      schema: {
+        tags,
+        summary: "List agents",
+        querystring: rest.agentQuery,
+        response: { ...problems, 200: rest.agentPage },
       },
-      async (request) => {
+      handler: async (request) => {
         const { cursor, limit, ...filter } = request.query;
         const after = cursor === undefined ? undefined : readCursor(cursor);
         const rows = await listAgents(deps.pool, { ...filter, after, limit: limit + 1 });
@@ -40,41 +39,40 @@ export const agentRoutes =
           next: rows.length > limit && last !== undefined ? writeCursor(last) : null,
         };
       },
-    );
-    app.get(
-      "/agents/:uid",
-      { schema: { tags, summary: "Read one agent", params, response: { ...problems, 200: rest.agentDetail } } },
-      async (request) => showDetail(await must(deps.pool, request.params.uid)),
-    );
-    app.get(
-      "/agents/:uid/explain",
-      {
-        schema: {
-          tags,
-          summary: "Why it has the fleet, version and offer that it has",
-          params,
-          response: { ...problems, 200: rest.explanation },
-        },
+    });
+    app.route({
+      method: "GET",
+      url: "/agents/:uid",
+      schema: { tags, summary: "Read one agent", params, response: { ...problems, 200: rest.agentDetail } },
+      handler: async (request) => showDetail(await must(deps.pool, request.params.uid)),
+    });
+    app.route({
+      method: "GET",
+      url: "/agents/:uid/explain",
+      schema: {
+        tags,
+        summary: "Why it has the fleet, version and offer that it has",
+        params,
+        response: { ...problems, 200: rest.explanation },
       },
-      async (request) => {
+      handler: async (request) => {
         const agent = await must(deps.pool, request.params.uid);
         return { uid: agent.uid, hostName: agent.hostName, because: explainAgent(agent) };
       },
-    );
-    app.delete(
-      "/agents/:uid",
-      {
-        config: { access: "admin" },
-        schema: {
-          tags,
-          summary: "Forget an agent that is gone; its open target is cancelled. Needs a reason",
-          params,
-          body: rest.deleteBody,
-          response: { ...problems, 200: rest.deleted },
-        },
+    });
+    app.route({
+      method: "DELETE",
+      url: "/agents/:uid",
+      config: { access: "admin" },
+      schema: {
+        tags,
+        summary: "Forget an agent that is gone; its open target is cancelled. Needs a reason",
+        params,
+        body: rest.deleteBody,
+        response: { ...problems, 200: rest.deleted },
       },
-      async (request) => remove(deps, request.params.uid, request.body?.reason ?? "", principalOf(request)),
-    );
+      handler: async (request) => remove(deps, request.params.uid, request.body?.reason ?? "", principalOf(request)),
+    });
   };
 
 async function must(pool: Pool, id: string): Promise<AgentDetailView> {

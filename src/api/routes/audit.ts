@@ -22,17 +22,16 @@ export const auditRoutes =
   ({ pool }: { pool: Pool }): FastifyPluginAsyncZod =>
   async (app) => {
     const tags = ["audit"];
-    app.get(
-      "/audit",
-      {
-        schema: {
-          tags,
-          summary: "List what was changed or refused, newest first",
-          querystring: filters,
-          response: { ...problems, 200: auditPage },
-        },
+    app.route({
+      method: "GET",
+      url: "/audit",
+      schema: {
+        tags,
+        summary: "List what was changed or refused, newest first",
+        querystring: filters,
+        response: { ...problems, 200: auditPage },
       },
-      async (request) => {
+      handler: async (request) => {
         const { cursor, limit, ...filter } = request.query;
         const before = cursor === undefined ? undefined : BigInt(cursor);
         const rows = await listAudit(pool, { ...filter, before, limit: limit + 1 });
@@ -41,24 +40,23 @@ export const auditRoutes =
           .map((row) => ({ ...row, seq: row.seq.toString(), at: row.at.toISOString() }));
         return { items, next: rows.length > limit ? (items.at(-1)?.seq ?? null) : null };
       },
-    );
-    app.get(
-      "/audit/verify",
-      {
-        schema: {
-          tags,
-          summary: "Recompute the hash chain: finds changed and removed rows, with a known head a cut tail too",
-          querystring: z.object({
-            head: z
-              .string()
-              .regex(/^[0-9a-f]{64}$/)
-              .optional(),
-          }),
-          response: { ...problems, 200: auditVerdict },
-        },
+    });
+    app.route({
+      method: "GET",
+      url: "/audit/verify",
+      schema: {
+        tags,
+        summary: "Recompute the hash chain: finds changed and removed rows, with a known head a cut tail too",
+        querystring: z.object({
+          head: z
+            .string()
+            .regex(/^[0-9a-f]{64}$/)
+            .optional(),
+        }),
+        response: { ...problems, 200: auditVerdict },
       },
-      async (request) => showVerdict(await verifyAudit(pool, request.query.head)),
-    );
+      handler: async (request) => showVerdict(await verifyAudit(pool, request.query.head)),
+    });
   };
 
 const showVerdict = (it: ChainVerdict): z.output<typeof auditVerdict> =>

@@ -27,29 +27,28 @@ export const eventRoutes =
     app.addHook("preClose", async () => {
       for (const end of Array.from(open)) end();
     });
-    app.get(
-      "/events",
-      {
-        schema: {
-          tags: ["events"],
-          summary: "Follow changes as server-sent events",
-          description:
-            "Events `change` (data: topic, at, …), `ping` every 15 s with the server's time, `reset` when the given id is too old: read everything again. " +
-            "Resume with the header Last-Event-ID or the query lastEventId. Kept for ten minutes.",
-          querystring: z.object({ lastEventId: z.string().max(64).optional() }),
-          headers: z.object({ "last-event-id": z.string().max(64).optional() }),
-          produces: ["text/event-stream"],
-          response: { 401: problems[401], 503: problems[503] },
-        },
+    app.route({
+      method: "GET",
+      url: "/events",
+      schema: {
+        tags: ["events"],
+        summary: "Follow changes as server-sent events",
+        description:
+          "Events `change` (data: topic, at, …), `ping` every 15 s with the server's time, `reset` when the given id is too old: read everything again. " +
+          "Resume with the header Last-Event-ID or the query lastEventId. Kept for ten minutes.",
+        querystring: z.object({ lastEventId: z.string().max(64).optional() }),
+        headers: z.object({ "last-event-id": z.string().max(64).optional() }),
+        produces: ["text/event-stream"],
+        response: { 401: problems[401], 503: problems[503] },
       },
-      async (request, reply) => {
+      handler: async (request, reply) => {
         const id = request.headers["last-event-id"] ?? request.query.lastEventId;
         const since = id === undefined || id === "" ? undefined : parsePosition(id);
         if (id !== undefined && id !== "" && since === undefined)
           throw failure("invalid_request", { message: "Last-Event-ID is not an id of this stream" });
         await startStream(deps, open, request, reply, since);
       },
-    );
+    });
   };
 
 async function startStream(

@@ -27,30 +27,28 @@ const tags = ["fleets"];
 export const fleetRoutes =
   ({ pool }: { pool: Pool }): FastifyPluginAsyncZod =>
   async (app) => {
-    app.get(
-      "/fleets",
-      {
-        schema: { tags, summary: "List fleets: wanted, offered, running", response: { ...problems, 200: rest.fleets } },
+    app.route({
+      method: "GET",
+      url: "/fleets",
+      schema: { tags, summary: "List fleets: wanted, offered, running", response: { ...problems, 200: rest.fleets } },
+      handler: async () => readOverview(pool),
+    });
+    app.route({
+      method: "GET",
+      url: "/fleets/:name",
+      schema: {
+        tags,
+        summary: "Read one fleet",
+        params: z.object({ name: dnsName }),
+        response: { ...problems, 200: rest.fleet },
       },
-      async () => readOverview(pool),
-    );
-    app.get(
-      "/fleets/:name",
-      {
-        schema: {
-          tags,
-          summary: "Read one fleet",
-          params: z.object({ name: dnsName }),
-          response: { ...problems, 200: rest.fleet },
-        },
-      },
-      async (request) => {
+      handler: async (request) => {
         const { items } = await readOverview(pool);
         const found = items.find(({ name }) => name === request.params.name);
         if (found === undefined) throw failure("not_found", { what: `fleet ${request.params.name}` });
         return found;
       },
-    );
+    });
   };
 
 type Facts = {

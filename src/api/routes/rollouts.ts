@@ -27,48 +27,45 @@ const KEY = z.string().min(1).max(200);
 export const rolloutRoutes =
   (deps: RolloutRouteDeps): FastifyPluginAsyncZod =>
   async (app) => {
-    app.get(
-      "/rollouts",
-      {
-        schema: {
-          tags,
-          summary: "List rollouts, newest first",
-          querystring: rest.rolloutQuery,
-          response: { ...problems, 200: rest.rolloutPage },
-        },
+    app.route({
+      method: "GET",
+      url: "/rollouts",
+      schema: {
+        tags,
+        summary: "List rollouts, newest first",
+        querystring: rest.rolloutQuery,
+        response: { ...problems, 200: rest.rolloutPage },
       },
-      async (request) => {
+      handler: async (request) => {
         const { fleet, limit, cursor } = request.query;
         const before = cursor === undefined ? undefined : new Date(cursor);
         const rows = await listRollouts(deps.pool, { fleet, before, limit: limit + 1 });
         const items = rows.slice(0, limit).map((row) => showSummary(row, deps.temporalLinks));
         return { items, next: rows.length > limit ? (items.at(-1)?.createdAt ?? null) : null };
       },
-    );
-    app.get(
-      "/rollouts/:fleet/:n",
-      {
-        schema: {
-          tags,
-          summary: "Read one rollout with its waves and controls",
-          params: rest.rolloutParams,
-          response: { ...problems, 200: rest.rolloutDetail },
-        },
+    });
+    app.route({
+      method: "GET",
+      url: "/rollouts/:fleet/:n",
+      schema: {
+        tags,
+        summary: "Read one rollout with its waves and controls",
+        params: rest.rolloutParams,
+        response: { ...problems, 200: rest.rolloutDetail },
       },
-      async (request) => showDetail(await must(deps.pool, request.params), deps.temporalLinks),
-    );
-    app.get(
-      "/rollouts/:fleet/:n/targets",
-      {
-        schema: {
-          tags,
-          summary: "List targets in the order of the plan, with phase, since and why",
-          params: rest.rolloutParams,
-          querystring: rest.targetQuery,
-          response: { ...problems, 200: rest.targetPage },
-        },
+      handler: async (request) => showDetail(await must(deps.pool, request.params), deps.temporalLinks),
+    });
+    app.route({
+      method: "GET",
+      url: "/rollouts/:fleet/:n/targets",
+      schema: {
+        tags,
+        summary: "List targets in the order of the plan, with phase, since and why",
+        params: rest.rolloutParams,
+        querystring: rest.targetQuery,
+        response: { ...problems, 200: rest.targetPage },
       },
-      async (request) => {
+      handler: async (request) => {
         const { fleet, n } = request.params;
         await must(deps.pool, request.params);
         const { cursor, limit, ...filter } = request.query;
@@ -77,36 +74,35 @@ export const rolloutRoutes =
         const last = rows.at(-1);
         return { items: rows.map(showTarget), next: rows.length === limit && last ? String(last.ord) : null };
       },
-    );
+    });
     controlRoute(app, deps);
   };
 
 type App = Parameters<FastifyPluginAsyncZod>[0];
 
 const controlRoute = (app: App, deps: RolloutRouteDeps): unknown =>
-  app.post(
-    "/rollouts/:fleet/:n/:control",
-    {
-      schema: {
-        tags,
-        summary: "Send a control: approve, pause, resume, retry, rollback, abort",
-        description:
-          "Answered after the workflow accepted or refused it (409 with the reason). Without a worker pause and abort " +
-          "answer 202: the hold stands already; the others 503 control_unanswered. Repeating with the same Idempotency-Key is safe.",
-        params: rest.rolloutParams.extend({ control: z.enum(rest.CONTROL_NAMES) }),
-        headers: z.object({ "idempotency-key": KEY.optional() }),
-        body: rest.controlBody,
-        response: { ...problems, 200: rest.controlAnswer, 202: rest.controlAnswer },
-      },
+  app.route({
+    method: "POST",
+    url: "/rollouts/:fleet/:n/:control",
+    schema: {
+      tags,
+      summary: "Send a control: approve, pause, resume, retry, rollback, abort",
+      description:
+        "Answered after the workflow accepted or refused it (409 with the reason). Without a worker pause and abort " +
+        "answer 202: the hold stands already; the others 503 control_unanswered. Repeating with the same Idempotency-Key is safe.",
+      params: rest.rolloutParams.extend({ control: z.enum(rest.CONTROL_NAMES) }),
+      headers: z.object({ "idempotency-key": KEY.optional() }),
+      body: rest.controlBody,
+      response: { ...problems, 200: rest.controlAnswer, 202: rest.controlAnswer },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { fleet, n, control } = request.params;
       const key = request.headers["idempotency-key"] ?? randomUUID();
       const input = { reason: request.body?.reason, wave: request.body?.wave };
       const result = await deps.controls.control(fleet, n, control, input, principalOf(request).name, key);
       return reply.code(result.status).send(result.answer);
     },
-  );
+  });
 
 async function must(pool: Pool, { fleet, n }: { fleet: string; n: number }): Promise<RolloutDetail> {
   const found = await getRollout(pool, fleet, n);

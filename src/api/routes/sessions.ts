@@ -27,13 +27,12 @@ const LINKS_PER_MINUTE = 10;
 export const loginRoutes =
   (deps: SessionDeps): FastifyPluginAsyncZod =>
   async (app) => {
-    app.get(
-      "/login",
-      {
-        config: { rateLimit: { max: LINKS_PER_MINUTE, timeWindow: 60_000 } },
-        schema: { querystring: z.object({ link: z.string().min(1).max(200) }) },
-      },
-      async (request, reply) => {
+    app.route({
+      method: "GET",
+      url: "/login",
+      config: { rateLimit: { max: LINKS_PER_MINUTE, timeWindow: 60_000 } },
+      schema: { querystring: z.object({ link: z.string().min(1).max(200) }) },
+      handler: async (request, reply) => {
         const session = await openSession(deps.pool, request.query.link, deps.now());
         const entry = { principal: session?.principal ?? "unknown", action: "session.login", object: "login link" };
         if (session === undefined) {
@@ -50,7 +49,7 @@ export const loginRoutes =
         setCookie(reply, session.secret, SESSION_MS / 1_000, deps.secure);
         return reply.header("referrer-policy", "no-referrer").header("cache-control", "no-store").redirect("/", 303);
       },
-    );
+    });
   };
 
 const opened = z.object({ principal: z.string(), role: z.enum(ROLES), expiresAt: time });
@@ -65,17 +64,16 @@ export const sessionRoutes =
   async (app) => {
     const config = { access: "viewer" } as const;
     const tags = ["system"];
-    app.post(
-      "/session",
-      {
-        config,
-        schema: {
-          tags,
-          summary: "Open a browser session with an API token; it ends with the token, after 12 hours at the latest",
-          response: { ...problems, 201: opened },
-        },
+    app.route({
+      method: "POST",
+      url: "/session",
+      config,
+      schema: {
+        tags,
+        summary: "Open a browser session with an API token; it ends with the token, after 12 hours at the latest",
+        response: { ...problems, 201: opened },
       },
-      async (request, reply) => {
+      handler: async (request, reply) => {
         const by = principalOf(request);
         if (by.token === undefined)
           throw failure("invalid_request", { message: "a session is opened with an API token" });
@@ -94,11 +92,13 @@ export const sessionRoutes =
         setCookie(reply, session.secret, SESSION_MS / 1_000, deps.secure);
         return reply.code(201).send(show(session));
       },
-    );
-    app.delete(
-      "/session",
-      { config, schema: { tags, summary: "End the session", response: { ...problems, 204: z.null() } } },
-      async (request, reply) => {
+    });
+    app.route({
+      method: "DELETE",
+      url: "/session",
+      config,
+      schema: { tags, summary: "End the session", response: { ...problems, 204: z.null() } },
+      handler: async (request, reply) => {
         const secret = sessionSecretOf(request);
         if (secret !== undefined) {
           await endSession(deps.pool, secret);
@@ -111,7 +111,7 @@ export const sessionRoutes =
         setCookie(reply, "", 0, deps.secure);
         return reply.code(204).send(null);
       },
-    );
+    });
   };
 
 const setCookie = (reply: FastifyReply, value: string, maxAgeS: number, secure: boolean): FastifyReply =>

@@ -23,15 +23,17 @@ export const healthRoutes =
   (deps: Pick<SystemDeps, "pool" | "temporal">): FastifyPluginAsyncZod =>
   async (app) => {
     const tags = ["system"];
-    app.get(
-      "/healthz",
-      { schema: { tags, summary: "The process answers", response: { 200: z.object({ ok: z.literal(true) }) } } },
-      async () => ({ ok: true as const }),
-    );
-    app.get(
-      "/readyz",
-      { schema: { tags, summary: "Whether requests can be served", response: { 200: ready, 503: ready } } },
-      async (request, reply) => {
+    app.route({
+      method: "GET",
+      url: "/healthz",
+      schema: { tags, summary: "The process answers", response: { 200: z.object({ ok: z.literal(true) }) } },
+      handler: async () => ({ ok: true as const }),
+    });
+    app.route({
+      method: "GET",
+      url: "/readyz",
+      schema: { tags, summary: "Whether requests can be served", response: { 200: ready, 503: ready } },
+      handler: async (request, reply) => {
         const [database, temporal] = await Promise.all([
           deps.pool.query("select 1").then(
             () => true,
@@ -44,7 +46,7 @@ export const healthRoutes =
         ]);
         return reply.code(database ? 200 : 503).send({ ready: database, degraded: !temporal, database, temporal });
       },
-    );
+    });
   };
 
 export const systemRoutes =
@@ -52,10 +54,11 @@ export const systemRoutes =
   async (app) => {
     const startedAt = deps.now().toISOString();
     const tags = ["system"];
-    app.get(
-      "/system",
-      { schema: { tags, summary: "Versions, links and counts", response: { ...problems, 200: system } } },
-      async () => {
+    app.route({
+      method: "GET",
+      url: "/system",
+      schema: { tags, summary: "Versions, links and counts", response: { ...problems, 200: system } },
+      handler: async () => {
         const [reachable, counts, git] = await Promise.all([
           deps.temporal.reachable(),
           countAgents(deps.pool),
@@ -73,13 +76,14 @@ export const systemRoutes =
           git: { ...git, appliedAt: git.appliedAt?.toISOString() ?? null },
         };
       },
-    );
-    app.get(
-      "/me",
-      { schema: { tags, summary: "Who asks, with which role", response: { ...problems, 200: me } } },
-      async (request) => {
+    });
+    app.route({
+      method: "GET",
+      url: "/me",
+      schema: { tags, summary: "Who asks, with which role", response: { ...problems, 200: me } },
+      handler: async (request) => {
         const { name, role, via } = principalOf(request);
         return { principal: name, role, via, now: deps.now().toISOString() };
       },
-    );
+    });
   };

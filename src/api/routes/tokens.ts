@@ -25,70 +25,81 @@ const tags = ["tokens"];
 export const tokenRoutes =
   (deps: TokenDeps): FastifyPluginAsyncZod =>
   async (app) => {
-    app.get(
-      "/tokens/api",
-      { config, schema: { tags, summary: "List API tokens", response: { ...problems, 200: rest.apiTokens } } },
-      async () => ({ items: (await listApiTokens(deps.pool)).map(showApiToken) }),
-    );
-    app.post(
-      "/tokens/api",
-      {
-        config,
-        schema: {
-          tags,
-          summary: "Create an API token",
-          body: rest.newApiToken,
-          response: { ...problems, 201: rest.createdApiToken },
-        },
-      },
-      async (request, reply) => {
-        const by = principalOf(request);
-        const created = await newApiToken(deps, by, request.body);
-        return reply
-          .code(201)
-          .header("cache-control", "no-store")
-          .send({ ...showApiToken(created), token: created.token });
-      },
-    );
-    app.get(
-      "/tokens/enrollment",
-      {
-        config,
-        schema: { tags, summary: "List enrollment tokens", response: { ...problems, 200: rest.enrollmentTokens } },
-      },
-      async () => ({ items: (await listEnrollmentTokens(deps.pool)).map(showEnrollmentToken) }),
-    );
-    app.post(
-      "/tokens/enrollment",
-      {
-        config,
-        schema: {
-          tags,
-          summary: "Create an enrollment token for agents",
-          body: rest.newEnrollmentToken,
-          response: { ...problems, 201: rest.createdEnrollmentToken },
-        },
-      },
-      async (request, reply) => {
-        const created = await newEnrollmentToken(deps, principalOf(request), request.body);
-        const answer = { ...showEnrollmentToken(created), token: created.token };
-        return reply.code(201).header("cache-control", "no-store").send(answer);
-      },
-    );
-    app.delete(
-      "/tokens/:kind/:id",
-      {
-        config,
-        schema: {
-          tags,
-          summary: "Revoke a token: it is refused from the next request on",
-          params: z.object({ kind: z.enum(["api", "enrollment"]), id: uid }),
-          response: { ...problems, 200: rest.revoked },
-        },
-      },
-      async (request) => revoke(deps, principalOf(request), request.params),
-    );
+    apiTokenRoutes(app, deps);
+    enrollmentTokenRoutes(app, deps);
+    revokeRoute(app, deps);
   };
+
+type App = Parameters<FastifyPluginAsyncZod>[0];
+
+function apiTokenRoutes(app: App, deps: TokenDeps): void {
+  app.route({
+    method: "GET",
+    url: "/tokens/api",
+    config,
+    schema: { tags, summary: "List API tokens", response: { ...problems, 200: rest.apiTokens } },
+    handler: async () => ({ items: (await listApiTokens(deps.pool)).map(showApiToken) }),
+  });
+  app.route({
+    method: "POST",
+    url: "/tokens/api",
+    config,
+    schema: {
+      tags,
+      summary: "Create an API token",
+      body: rest.newApiToken,
+      response: { ...problems, 201: rest.createdApiToken },
+    },
+    handler: async (request, reply) => {
+      const by = principalOf(request);
+      const created = await newApiToken(deps, by, request.body);
+      return reply
+        .code(201)
+        .header("cache-control", "no-store")
+        .send({ ...showApiToken(created), token: created.token });
+    },
+  });
+}
+
+function enrollmentTokenRoutes(app: App, deps: TokenDeps): void {
+  app.route({
+    method: "GET",
+    url: "/tokens/enrollment",
+    config,
+    schema: { tags, summary: "List enrollment tokens", response: { ...problems, 200: rest.enrollmentTokens } },
+    handler: async () => ({ items: (await listEnrollmentTokens(deps.pool)).map(showEnrollmentToken) }),
+  });
+  app.route({
+    method: "POST",
+    url: "/tokens/enrollment",
+    config,
+    schema: {
+      tags,
+      summary: "Create an enrollment token for agents",
+      body: rest.newEnrollmentToken,
+      response: { ...problems, 201: rest.createdEnrollmentToken },
+    },
+    handler: async (request, reply) => {
+      const created = await newEnrollmentToken(deps, principalOf(request), request.body);
+      const answer = { ...showEnrollmentToken(created), token: created.token };
+      return reply.code(201).header("cache-control", "no-store").send(answer);
+    },
+  });
+}
+
+const revokeRoute = (app: App, deps: TokenDeps): unknown =>
+  app.route({
+    method: "DELETE",
+    url: "/tokens/:kind/:id",
+    config,
+    schema: {
+      tags,
+      summary: "Revoke a token: it is refused from the next request on",
+      params: z.object({ kind: z.enum(["api", "enrollment"]), id: uid }),
+      response: { ...problems, 200: rest.revoked },
+    },
+    handler: async (request) => revoke(deps, principalOf(request), request.params),
+  });
 
 function newApiToken(deps: TokenDeps, by: Principal, body: z.output<typeof rest.newApiToken>) {
   return transaction(deps.pool, async (tx) => {
