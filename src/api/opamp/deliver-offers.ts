@@ -1,0 +1,140 @@
+/**
+ * Sends what is open for an agent that is connected here: when its row says so (NOTIFY), when it connects, and from a
+ * sweep that costs at most ten seconds when a notification was lost. Level, not edge: each time the row is read again,
+ * with its rollout's hold, and `sent_at` is committed before a byte leaves. A crash in between sends it again at the next
+ * connect; the hashes are the same, so an agent that has begun takes it as the same offer.
+ */
+import { mayLeave, tokenIsHalfSpent } from "../../domain/agents/offer-gate.ts";
+import { BRAND } from "../../domain/brand.ts";
+import { CHANNELS } from "../../domain/channels.ts";
+import { AGENT_CAPABILITY, hasBit } from "../../protocol/messages.ts";
+import type { ServerToAgent } from "../../protocol/messages.ts";
+import type { AgentRecord } from "../../store/agents.ts";
+import { transaction, type Pool } from "../../store/database.ts";
+import type { Listener } from "../../store/listen.ts";
+import { lockOpenOffer, markSent, recipientsDue, type OpenOffer } from "../../store/offers-delivery.ts";
+import { chooseBaseUrl } from "../base-url.ts";
+import { mintDownloadToken } from "../download-token.ts";
+import type { Connection } from "./connection.ts";
+import { configMessage, packageMessage, sendableOf, type Sendable } from "./offer-message.ts";
+import type { Registry } from "./registry.ts";
+
+export type Delivery = {
+  /** The agent's open offer is looked at soon. */
+  wake(uid: string): void;
+  /** Everything that waits or whose token is half spent is looked at. */
+  sweep(): Promise<void>;
+  /** Resolves when nothing is being delivered; nothing new begins. */
+  stop(): Promise<void>;
+};
+export type DeliverySettings = { downloadTokenTtlMs: number; agentBaseUrls: readonly string[]; publicUrl: string };
+type Deps = {
+  pool: Pool;
+  listener: Listener;
+  registry: Registry;
+  settings: DeliverySettings;
+  /** Signs download tokens: the first of `secrets.keyFile`. */
+  key: Uint8Array;
+  now: () => Date;
+  onError: (error: unknown) => void;
+};
+
+/** Deliveries at once: each holds a connection of the pool for two statements. */
+const AT_ONCE = 4;
+const SWEEP_ROWS = 5_000;
+
+export function createDelivery(deps: Deps): Delivery {
+  const { listener, registry, onError } = deps;
+  const waiting = new Set<string>();
+  const busy = new Map<string, Promise<void>>();
+  let stopped = false;
+
+  const pump = (): void => {
+    for (const uid of waiting) {
+      if (stopped || busy.size >= AT_ONCE) return;
+      // One at a time for each agent: what comes meanwhile is looked at afterwards.
+      if (busy.has(uid)) continue;
+      waiting.delete(uid);
+      const work = deliver(uid, deps)
+        .catch(onError)
+        .finally(() => {
+          busy.delete(uid);
+          pump();
+        });
+      busy.set(uid, work);
+    }
+  };
+  const wake = (uid: string): void => {
+    if (registry.get(uid)?.connection === undefined) return;
+    waiting.add(uid);
+    pump();
+  };
+  const wakeAll = (): void => {
+    for (const { uid } of registry.all()) wake(uid);
+  };
+  const off = listener.on(CHANNELS.offers, (payload) => (payload ? wake(payload) : wakeAll()));
+  return {
+    wake,
+    async sweep() {
+      const { downloadTokenTtlMs: ttlMs } = deps.settings;
+      const halfSpentBefore = ttlMs > 0 ? new Date(deps.now().getTime() - ttlMs / 2) : null;
+      for (const uid of await recipientsDue(deps.pool, halfSpentBefore, SWEEP_ROWS)) wake(uid);
+    },
+    async stop() {
+      stopped = true;
+      off();
+      await Promise.all(busy.values());
+    },
+  };
+}
+
+async function deliver(uid: string, deps: Deps): Promise<void> {
+  const agent = deps.registry.get(uid);
+  const connection = agent?.connection;
+  const record = agent?.record;
+  if (connection === undefined || record === undefined) return;
+  const sending = await transaction(deps.pool, async (tx) => {
+    const offer = await lockOpenOffer(tx, uid);
+    const what = offer && whatToSend(offer, connection, record, deps);
+    if (offer === undefined || what === undefined) return undefined;
+    const sent = await markSent(tx, offer.id, deps.now(), what.kind === "package");
+    return sent ? { offer, what } : undefined;
+  });
+  if (sending === undefined || agent?.connection !== connection) return;
+  const tokenAtMs = deps.now().getTime();
+  connection.sent = { offer: sending.offer.id, tokenAtMs };
+  connection.send(messageFor(uid, sending.what, record, tokenAtMs, deps));
+}
+
+/** Undefined: nothing leaves now. */
+function whatToSend(offer: OpenOffer, connection: Connection, record: AgentRecord, deps: Deps): Sendable | undefined {
+  const { direction, holds, ending } = offer;
+  const gate = { direction, holds, ending: ending !== null, sentBefore: offer.sentAt !== null };
+  if (!mayLeave(gate)) return undefined;
+  const what = sendableOf(offer);
+  if (what === undefined) return undefined;
+  const needed = what.kind === "config" ? AGENT_CAPABILITY.acceptsRemoteConfig : AGENT_CAPABILITY.acceptsPackages;
+  if (!hasBit(record.capabilities, needed)) return undefined;
+  // Packages go to updaters only: an agent of another name that accepts packages is none of ours.
+  if (what.kind === "package" && record.kind !== "updater") return undefined;
+  return isNews(offer, what, connection, record, deps) ? what : undefined;
+}
+
+/** Whether the agent has not got this from us already, over this connection or by its own report. */
+function isNews(offer: OpenOffer, what: Sendable, { sent }: Connection, record: AgentRecord, deps: Deps): boolean {
+  if (offer.sentAt === null) return true;
+  if (what.kind === "config")
+    // The hash counts, whatever became of it: a configuration that FAILED was received too.
+    return sent?.offer !== offer.id && !(record.remoteConfigHash?.equals(what.configHash) ?? false);
+  if (sent?.offer !== offer.id) return true;
+  return tokenIsHalfSpent(sent.tokenAtMs, deps.settings.downloadTokenTtlMs, deps.now().getTime());
+}
+
+function messageFor(uid: string, what: Sendable, record: AgentRecord, issuedAtMs: number, deps: Deps): ServerToAgent {
+  if (what.kind === "config") return configMessage(uid, what.body, what.configHash);
+  const { agentBaseUrls, publicUrl } = deps.settings;
+  const endpoint = record.attributes[BRAND.attributes.serverEndpoint];
+  const base = chooseBaseUrl(typeof endpoint === "string" ? endpoint : undefined, agentBaseUrls, publicUrl);
+  const token = mintDownloadToken(deps.key, { artifact: what.artifact.id, agent: uid, issuedAtMs });
+  return packageMessage(uid, what, { base, token });
+}

@@ -1,0 +1,77 @@
+/**
+ * The agents that this process knows at the moment: those with a connection here, and those whose last words are not
+ * written yet. Whoever connects is read from the database first, several at a time, so that an agent that goes on where
+ * it was (after a restart of ours, or on another replica) need not report everything again.
+ */
+import { loadAgents, type AgentRecord } from "../../store/agents.ts";
+import type { Pool } from "../../store/database.ts";
+import type { Connection } from "./connection.ts";
+
+export type Agent = {
+  uid: string;
+  /** Undefined until it has a row or has described itself. */
+  record: AgentRecord | undefined;
+  connection: Connection | undefined;
+  /** Highest sequence number known; undefined: nothing is known of it. */
+  lastSequence: bigint | undefined;
+  /** Full state was asked for over this connection, and has not come yet. */
+  askedFull: boolean;
+};
+
+export type Registry = {
+  get(uid: string): Agent | undefined;
+  /** Reads the agent's row, if it has one. The same UID gives the same agent until it is forgotten. */
+  load(uid: string): Promise<Agent>;
+  forget(agent: Agent): void;
+  all(): Iterable<Agent>;
+};
+
+const BATCH = 500;
+
+export function createRegistry(pool: Pool): Registry {
+  const agents = new Map<string, Agent>();
+  const asked = new Map<string, Promise<Agent>>();
+  let batch: { uids: string[]; rows: Promise<Map<string, AgentRecord>> } | undefined;
+
+  /** All that are asked for in one turn of the event loop are one query. */
+  const rowOf = async (uid: string): Promise<AgentRecord | undefined> => {
+    if (batch === undefined || batch.uids.length >= BATCH) {
+      const uids: string[] = [];
+      const rows = new Promise((resolve) => {
+        setImmediate(resolve);
+      }).then(() => {
+        if (batch?.uids === uids) batch = undefined;
+        return loadAgents(pool, uids);
+      });
+      batch = { uids, rows };
+    }
+    batch.uids.push(uid);
+    return (await batch.rows).get(uid);
+  };
+  const read = async (uid: string): Promise<Agent> => {
+    const record = await rowOf(uid);
+    const agent: Agent = {
+      uid,
+      record,
+      connection: undefined,
+      lastSequence: record?.sequenceNum,
+      askedFull: false,
+    };
+    agents.set(uid, agent);
+    return agent;
+  };
+  return {
+    get: (uid) => agents.get(uid),
+    load(uid) {
+      const known = agents.get(uid);
+      if (known !== undefined) return Promise.resolve(known);
+      const pending = asked.get(uid) ?? read(uid).finally(() => asked.delete(uid));
+      asked.set(uid, pending);
+      return pending;
+    },
+    forget(agent) {
+      if (agents.get(agent.uid) === agent) agents.delete(agent.uid);
+    },
+    all: () => agents.values(),
+  };
+}

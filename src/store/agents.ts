@@ -1,0 +1,232 @@
+/**
+ * Rows of agents: what each one reports of itself. Written in batches by the process that holds the connections, one
+ * statement per table. The caller bounds texts; here only what PostgreSQL cannot hold (NUL) is replaced.
+ */
+import type { AgentKind } from "../domain/agents/classify.ts";
+import { judgeLink, type Link } from "../domain/update/link.ts";
+import type { Db } from "./database.ts";
+
+/** One agent as memory and row both hold it. The effective configuration is written apart: it is not kept in memory. */
+export type AgentRecord = {
+  uid: string;
+  kind: AgentKind;
+  kindReason: string;
+  /** `token:<enrollment token id>` */
+  credential: string;
+  credentialLabels: Record<string, string>;
+  hostName: string;
+  serviceName: string;
+  /** As semver, without `v`, whenever it is semver. */
+  version: string;
+  os: string;
+  arch: string;
+  attributes: Record<string, unknown>;
+  capabilities: bigint;
+  connected: boolean;
+  lastSeenAt: Date;
+  sequenceNum: bigint;
+  healthy: boolean;
+  healthySince: Date | null;
+  startTimeNanos: bigint;
+  unhealthyComponents: string[];
+  healthStatus: string;
+  lastError: string;
+  /** The ComponentHealth message as it was reported. */
+  health: Buffer | null;
+  remoteConfigHash: Buffer | null;
+  remoteConfigStatus: number;
+  remoteConfigError: string;
+  collectorUid: string | null;
+  updateAttempt: unknown;
+  packageStatus: unknown;
+};
+export type AgentWrite = { record: AgentRecord; effectiveConfig: Buffer | null };
+
+const COLUMNS = `uid, kind, kind_reason as "kindReason", credential, credential_labels as "credentialLabels",
+  host_name as "hostName", service_name as "serviceName", version, os, arch, attributes, capabilities, connected,
+  last_seen_at as "lastSeenAt", sequence_num::text as "sequenceNum", healthy, healthy_since as "healthySince",
+  start_time_nanos as "startTimeNanos", unhealthy_components as "unhealthyComponents",
+  health_status as "healthStatus", last_error as "lastError", health, remote_config_hash as "remoteConfigHash",
+  remote_config_status as "remoteConfigStatus", remote_config_error as "remoteConfigError",
+  collector_uid as "collectorUid", update_attempt as "updateAttempt", package_status as "packageStatus"`;
+
+/** The rows of these agents that exist. */
+export async function loadAgents(db: Db, uids: readonly string[]): Promise<Map<string, AgentRecord>> {
+  const { rows } = await db.query<Omit<AgentRecord, "sequenceNum"> & { sequenceNum: string }>(
+    `select ${COLUMNS} from agents where uid = any($1::uuid[])`,
+    [uids],
+  );
+  return new Map(rows.map((row) => [row.uid, { ...row, sequenceNum: BigInt(row.sequenceNum) }]));
+}
+
+const text = (value: string): string => value.replaceAll("\0", "\uFFFD");
+const json = (value: unknown): string | null =>
+  value === null || value === undefined ? null : JSON.stringify(value).replaceAll(String.raw`\u0000`, "\uFFFD");
+/** bigint columns are signed: what does not fit becomes the largest that does. */
+const int64 = (value: bigint): string => (value > 0x7fff_ffff_ffff_ffffn ? 0x7fff_ffff_ffff_ffffn : value).toString();
+
+type Column = [name: string, type: string, of: (write: AgentWrite) => unknown];
+const WRITTEN: readonly Column[] = [
+  ["uid", "uuid", ({ record }) => record.uid],
+  ["kind", "text", ({ record }) => record.kind],
+  ["kind_reason", "text", ({ record }) => record.kindReason],
+  ["credential", "text", ({ record }) => record.credential],
+  ["credential_labels", "jsonb", ({ record }) => json(record.credentialLabels)],
+  ["host_name", "text", ({ record }) => text(record.hostName)],
+  ["service_name", "text", ({ record }) => text(record.serviceName)],
+  ["version", "text", ({ record }) => text(record.version)],
+  ["os", "text", ({ record }) => text(record.os)],
+  ["arch", "text", ({ record }) => text(record.arch)],
+  ["attributes", "jsonb", ({ record }) => json(record.attributes)],
+  ["capabilities", "bigint", ({ record }) => int64(record.capabilities)],
+  ["connected", "boolean", ({ record }) => record.connected],
+  ["last_seen_at", "timestamptz", ({ record }) => record.lastSeenAt],
+  ["sequence_num", "numeric", ({ record }) => record.sequenceNum.toString()],
+  ["healthy", "boolean", ({ record }) => record.healthy],
+  ["healthy_since", "timestamptz", ({ record }) => record.healthySince],
+  ["start_time_nanos", "bigint", ({ record }) => int64(record.startTimeNanos)],
+  ["unhealthy_components", "text", ({ record }) => json(record.unhealthyComponents)],
+  ["health_status", "text", ({ record }) => text(record.healthStatus)],
+  ["last_error", "text", ({ record }) => text(record.lastError)],
+  ["health", "bytea", ({ record }) => record.health],
+  ["remote_config_hash", "bytea", ({ record }) => record.remoteConfigHash],
+  ["remote_config_status", "int", ({ record }) => record.remoteConfigStatus],
+  ["remote_config_error", "text", ({ record }) => text(record.remoteConfigError)],
+  ["collector_uid", "uuid", ({ record }) => record.collectorUid],
+  ["update_attempt", "jsonb", ({ record }) => json(record.updateAttempt)],
+  ["package_status", "jsonb", ({ record }) => json(record.packageStatus)],
+  ["effective_config", "bytea", ({ effectiveConfig }) => effectiveConfig],
+];
+/** A connection that ended says nothing about one that another process has taken over since. */
+const SPECIAL: Readonly<Record<string, string>> = {
+  connected: `case when excluded.connected then true
+    when agents.replica is not distinct from excluded.replica then false else agents.connected end`,
+  effective_config: "coalesce(excluded.effective_config, agents.effective_config)",
+};
+const UPSERT = (() => {
+  const names = WRITTEN.map(([name]) => name);
+  const values = names.map((name) =>
+    name === "unhealthy_components"
+      ? "array(select jsonb_array_elements_text(r.unhealthy_components::jsonb))"
+      : `r.${name}`,
+  );
+  const changes = names.slice(1).map((name) => `${name} = ${SPECIAL[name] ?? `excluded.${name}`}`);
+  return `insert into agents (${names.join(", ")}, replica, changed_at, first_seen_at)
+    select ${values.join(", ")}, $${names.length + 1}::text, $${names.length + 2}::timestamptz, r.last_seen_at
+    from unnest(${WRITTEN.map(([, type], i) => `$${i + 1}::${type}[]`).join(", ")}) as r(${names.join(", ")})
+    on conflict (uid) do update set ${changes.join(", ")}, changed_at = excluded.changed_at,
+      replica = case when excluded.connected then excluded.replica else agents.replica end`;
+})();
+
+/** Writes these agents as they are in memory of process `replica`. Afterwards each has a row. */
+export async function writeAgents(db: Db, writes: readonly AgentWrite[], replica: string, now: Date): Promise<void> {
+  if (writes.length === 0) return;
+  // One order everywhere: two processes that write the same agents wait for each other and never deadlock.
+  const ordered = writes.toSorted((a, b) => (a.record.uid < b.record.uid ? -1 : 1));
+  await db.query(UPSERT, [...WRITTEN.map(([, , of]) => ordered.map(of)), replica, now]);
+}
+
+export type Beat = { uid: string; seenAt: Date; sequenceNum: bigint };
+
+/** Writes that these agents were heard. Returns the UIDs that have no row any more: somebody deleted them. */
+export async function touchAgents(db: Db, beats: readonly Beat[]): Promise<string[]> {
+  if (beats.length === 0) return [];
+  const ordered = beats.toSorted((a, b) => (a.uid < b.uid ? -1 : 1));
+  const { rows } = await db.query<{ uid: string }>(
+    `update agents a set last_seen_at = b.at, sequence_num = b.seq, connected = true
+     from unnest($1::uuid[], $2::timestamptz[], $3::numeric[]) as b(uid, at, seq) where a.uid = b.uid returning a.uid`,
+    [ordered.map((b) => b.uid), ordered.map((b) => b.seenAt), ordered.map((b) => b.sequenceNum.toString())],
+  );
+  const touched = new Set(rows.map((row) => row.uid));
+  return ordered.map((b) => b.uid).filter((uid) => !touched.has(uid));
+}
+
+/** Whoever was not heard since `before` is offline, whichever process held its connection. Returns their UIDs. */
+export async function markSilent(db: Db, before: Date, now: Date): Promise<string[]> {
+  const { rows } = await db.query<{ uid: string }>(
+    "update agents set connected = false, changed_at = $2 where connected and last_seen_at < $1 returning uid",
+    [before, now],
+  );
+  return rows.map((row) => row.uid);
+}
+
+export type LinkChange = { updater: string; collector: string; link: Link; before: Link["link"] };
+
+/** Applies the linking rule to every pair in which one of these agents is a part. Returns what changed. */
+export async function relink(db: Db, uids: readonly string[]): Promise<LinkChange[]> {
+  const { rows } = await db.query<{
+    updater: string;
+    uCredential: string;
+    uHost: string;
+    named: string | null;
+    before: Link["link"];
+    beforeReason: string;
+    kind: AgentKind | null;
+    cCredential: string;
+    cHost: string;
+  }>(
+    `select u.uid as updater, u.credential as "uCredential", u.host_name as "uHost", u.collector_uid as named,
+       u.link as before, u.link_reason as "beforeReason", c.kind, c.credential as "cCredential", c.host_name as "cHost"
+     from agents u left join agents c on c.uid = u.collector_uid
+     where u.kind = 'updater' and (u.uid = any($1::uuid[]) or u.collector_uid = any($1::uuid[]))`,
+    [uids],
+  );
+  const changes = rows.flatMap((row): (LinkChange & { same: boolean })[] => {
+    const collector =
+      row.kind === null ? undefined : { kind: row.kind, credential: row.cCredential, hostName: row.cHost };
+    const link = judgeLink({ credential: row.uCredential, hostName: row.uHost }, row.named !== null, collector);
+    const same = link.link === row.before && link.reason === row.beforeReason;
+    return [{ updater: row.updater, collector: row.named ?? "", link, before: row.before, same }];
+  });
+  const changed = changes.filter(({ same }) => !same).toSorted((a, b) => (a.updater < b.updater ? -1 : 1));
+  if (changed.length > 0)
+    await db.query(
+      `update agents a set link = l.link, link_reason = l.reason
+       from unnest($1::uuid[], $2::text[], $3::text[]) as l(uid, link, reason) where a.uid = l.uid`,
+      [changed.map((c) => c.updater), changed.map((c) => c.link.link), changed.map((c) => text(c.link.reason))],
+    );
+  return changed;
+}
+
+export type ConnectionEvent = { uid: string; at: Date; event: "connected" | "disconnected"; detail: string };
+const KEPT_EVENTS = 20;
+
+/** Keeps the newest twenty events of each agent. */
+export async function addConnectionEvents(db: Db, events: readonly ConnectionEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  await db.query(
+    `insert into agent_connections (uid, at, event, detail)
+     select e.uid, e.at, e.event, e.detail
+     from unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[]) as e(uid, at, event, detail) join agents using (uid)`,
+    [events.map((e) => e.uid), events.map((e) => e.at), events.map((e) => e.event), events.map((e) => text(e.detail))],
+  );
+  await db.query(
+    `delete from agent_connections c using (
+       select uid, at, row_number() over (partition by uid order by at desc) as n from agent_connections
+       where uid = any($1::uuid[])) old
+     where old.n > $2 and c.uid = old.uid and c.at = old.at`,
+    [events.map((e) => e.uid), KEPT_EVENTS],
+  );
+}
+
+export type Enrollment = { id: string; labels: Record<string, string>; expiresAt: Date | null };
+
+/** The enrollment token with this hash, unless it was revoked or is over. */
+export async function findEnrollment(db: Db, hash: Uint8Array, now: Date): Promise<Enrollment | undefined> {
+  const { rows } = await db.query<Enrollment>(
+    `select id, labels, expires_at as "expiresAt" from enrollment_tokens
+     where hash = $1 and revoked_at is null and (expires_at is null or expires_at > $2)`,
+    [hash, now],
+  );
+  return rows[0];
+}
+
+/** Of these enrollment tokens, the ones that count no more. */
+export async function endedEnrollments(db: Db, ids: readonly string[], now: Date): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select asked.id from unnest($1::uuid[]) as asked(id) left join enrollment_tokens t using (id)
+     where t.id is null or t.revoked_at is not null or t.expires_at <= $2`,
+    [ids, now],
+  );
+  return rows.map((row) => row.id);
+}
