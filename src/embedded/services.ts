@@ -1,6 +1,6 @@
 /** PostgreSQL and Temporal for one data folder, or those that the environment names. */
 import { openDataFolder, type DataFolder } from "./data-folder.ts";
-import { keepRunning } from "./keep-running.ts";
+import { keepRunning, type Running, type Server } from "./keep-running.ts";
 import { startPostgres, type Postgres } from "./postgres.ts";
 import { startTemporal, type Temporal } from "./temporal.ts";
 
@@ -36,10 +36,15 @@ export async function startServices(options: ServicesOptions): Promise<Services>
       : undefined,
     external.temporal === undefined ? keepRunning("Temporal", () => startTemporal(shared), log) : undefined,
   ]);
+  const end = async (name: string, result: PromiseSettledResult<Running<Server> | undefined>): Promise<void> => {
+    if (result.status === "rejected" || result.value === undefined) return;
+    await result.value.stop();
+    log(`${name} ended`);
+  };
   const stop = async (): Promise<void> => {
     try {
-      if (temporal.status === "fulfilled") await temporal.value?.stop();
-      if (postgres.status === "fulfilled") await postgres.value?.stop();
+      await end("Temporal", temporal);
+      await end("PostgreSQL", postgres);
     } finally {
       folder.release();
     }
