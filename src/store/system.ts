@@ -33,3 +33,11 @@ export async function gitSummary(db: Db): Promise<GitSummary> {
   );
   return rows[0] ?? { state: "never", appliedCommit: null, appliedAt: null };
 }
+
+/** Rollouts of changes by state. */
+export async function countRollouts(db: Db): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ state: string; count: number }>(
+    "select state, count(*)::int as count from rollouts where kind = 'change' group by state",
+  );
+  return new Map(rows.map(({ state, count }) => [state, count]));
+}
