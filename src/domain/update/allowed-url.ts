@@ -27,6 +27,15 @@ export function judgeRedirect(from: string, to: string, hop: number, prefixes: r
   return verdict.allowed ? verdict : refuse(`redirect: ${verdict.because}`);
 }
 
+/** Whether a configured prefix can serve: an http or https URL without credentials, query, fragment or climbing path. */
+export function judgePrefix(prefix: string): Verdict {
+  const url = parse(prefix);
+  if (url === undefined) return refuse("must be an http or https URL");
+  if (url.username !== "" || url.password !== "") return refuse("must not carry credentials");
+  if (/[?#]/.test(prefix)) return refuse("must not have a query or fragment");
+  return climbs(prefix) ? refuse("must not have . or .. in its path") : { allowed: true };
+}
+
 /** What is allowed when nothing is configured: the artifact path on the host of the OpAMP endpoint. */
 export function defaultPrefixes(opampEndpoint: string): string[] {
   const url = new URL(opampEndpoint);

@@ -73,10 +73,10 @@ export function stepFailed(attempt: RunningAttempt, cause: string, versions: Ver
 /** Takes the attempt back, or answers undefined when the stop was asked for already (decisions, "Withdrawal"). */
 export function withdraw(attempt: RunningAttempt): EndedAttempt | undefined {
   if (attempt.supervisorStopped) return undefined;
-  return { kind: "ended", outcome: "failed", cause: WITHDRAWN, healthy: true };
+  return { kind: "ended", outcome: "failed", cause: `withdrawn: ${WITHDRAWN}`, healthy: true };
 }
 
-export const WITHDRAWN = "withdrawn: another set of packages was offered before the supervisor was stopped";
+export const WITHDRAWN = "another set of packages was offered before the supervisor was stopped";
 
 const failedText = (cause: string, { version }: Versions): string => `update to v${version} failed: ${cause}`;
 

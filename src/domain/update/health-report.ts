@@ -109,6 +109,18 @@ export function closeInterrupted(report: UpdateAttempt, text: string, nowNanos: 
   return reportTransition(report, { kind: "ended", outcome: "failed", cause: text, healthy }, nowNanos, text);
 }
 
+/** What a report says when the swap of its attempt was taken back outside the attempt: by the repair of a later start. */
+export function closeRolledBack(report: UpdateAttempt, cause: string, text: string, nowNanos: bigint): UpdateAttempt {
+  const before = { ...report, steps: report.steps.filter(({ step }) => step !== "rolling_back") };
+  const rolling = reportTransition(
+    report.status === "rolling_back" ? { ...before, status: "health_check" } : before,
+    { kind: "running", step: "rolling_back", supervisorStopped: true, cause },
+    nowNanos,
+    cause,
+  );
+  return reportTransition(rolling, { kind: "ended", outcome: "rolled_back", cause: text, healthy: true }, nowNanos);
+}
+
 const child = (status: string): ComponentHealthLike => ({
   healthy: true,
   startTimeUnixNano: 0n,

@@ -1,0 +1,74 @@
+/**
+ * The supervisor as a Windows service, through `sc.exe` and PowerShell. A running executable is locked there, so the stop
+ * waits until the processes that run from the installation are gone. `run` is the one outside thing.
+ */
+import { StepError } from "../../domain/update/step-error.ts";
+import type { Clock } from "../clock.ts";
+import type { ServiceManager } from "./service.ts";
+import type { RunCommand } from "./systemd.ts";
+
+export type WindowsOptions = {
+  service: string;
+  installDir: string;
+  stopTimeoutMs: number;
+  run: RunCommand;
+  clock: Clock;
+};
+
+const QUERY_MS = 30_000;
+const LOOK_EVERY_MS = 200;
+/** `sc.exe` answers this when the service runs already, or is stopped already. */
+const ALREADY_RUNNING = 1056;
+const NOT_ACTIVE = 1062;
+
+export function createWindowsManager({
+  service,
+  installDir,
+  stopTimeoutMs,
+  run,
+  clock,
+}: WindowsOptions): ServiceManager {
+  const sc = async (verb: string) => await run("sc.exe", [verb, service], QUERY_MS);
+  async function state(): Promise<string> {
+    const { code, output } = await sc("query");
+    return code === 0 ? (/STATE\s*:\s*\d+\s+(\w+)/.exec(output)?.[1] ?? "UNKNOWN") : "ABSENT";
+  }
+  async function until(what: string, reached: () => Promise<boolean>): Promise<void> {
+    const deadline = clock.monotonicMs() + stopTimeoutMs;
+    while (!(await reached())) {
+      if (clock.monotonicMs() > deadline)
+        throw new StepError("install", `the service ${service} is not ${what} in time; see the event log`);
+      await clock.sleep(LOOK_EVERY_MS); // the service control manager offers no wait
+    }
+  }
+  /** Ids of processes whose program lies below the installation. */
+  async function leftovers(): Promise<string[]> {
+    const folder = installDir.replaceAll("'", "''");
+    const script = `Get-Process | Where-Object { $_.Path -like '${folder}\\*' } | ForEach-Object { $_.Id }`;
+    const { output } = await run("powershell.exe", ["-NoProfile", "-NonInteractive", "-Command", script], QUERY_MS);
+    return output.split(/\s+/).filter((word) => /^\d+$/.test(word) && word !== String(process.pid));
+  }
+
+  return {
+    checkExists: async () => {
+      if ((await state()) === "ABSENT") throw new StepError("install", `there is no service ${service}`);
+    },
+    isRunning: async () => (await state()) === "RUNNING",
+    start: async () => {
+      const { code } = await sc("start");
+      if (code !== 0 && code !== ALREADY_RUNNING)
+        throw new StepError("install", `sc.exe start ${service} exits with ${code}; see the event log`);
+      await until("running", async () => (await state()) === "RUNNING");
+    },
+    stop: async () => {
+      const { code } = await sc("stop");
+      if (code !== 0 && code !== NOT_ACTIVE)
+        throw new StepError("install", `sc.exe stop ${service} exits with ${code}; see the event log`);
+      await until("stopped", async () => (await state()) === "STOPPED");
+      for (const pid of await leftovers()) await run("taskkill.exe", ["/F", "/T", "/PID", pid], QUERY_MS);
+      await until("gone", async () => (await leftovers()).length === 0);
+    },
+    account: async () => ({ uid: undefined, gid: undefined, environment: undefined }),
+    close: async () => undefined,
+  };
+}

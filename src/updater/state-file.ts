@@ -1,0 +1,43 @@
+/** One JSON file of the state folder: written durably, read with suspicion. */
+import { join } from "node:path";
+import type { z } from "zod";
+import { TEMPORARY, type Files } from "./files.ts";
+import type { Log } from "./host/service.ts";
+
+export type StateFolder = { folder: string; files: Files; log: Log };
+export type StateRead<T> = { state: "ok"; value: T } | { state: "absent" } | { state: "broken" };
+
+const BROKEN = ".broken";
+
+/** A file that is empty, cut, full of zero bytes or of another shape is moved aside (the newest one is kept) and told. */
+export async function readState<S extends z.ZodType>(
+  { folder, files, log }: StateFolder,
+  name: string,
+  schema: S,
+): Promise<StateRead<z.output<S>>> {
+  const path = join(folder, name);
+  const text = await files.read(path);
+  if (text === undefined) return { state: "absent" };
+  const value = parse(text, schema);
+  if (value !== undefined) return { state: "ok", value };
+  log.warn({ file: path, movedTo: `${path}${BROKEN}` }, "a state file is unreadable and was moved aside");
+  await files.rename(path, `${path}${BROKEN}`);
+  return { state: "broken" };
+}
+
+function parse<S extends z.ZodType>(text: string, schema: S): z.output<S> | undefined {
+  try {
+    return schema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined; // no JSON: the caller moves it aside
+  }
+}
+
+export async function writeState({ folder, files }: StateFolder, name: string, value: unknown): Promise<void> {
+  await files.writeDurably(join(folder, name), `${JSON.stringify(value)}\n`);
+}
+
+/** Removes what killed writers left. */
+export async function sweepState({ folder, files }: StateFolder): Promise<void> {
+  for (const name of await files.list(folder)) if (name.includes(TEMPORARY)) await files.remove(join(folder, name));
+}
