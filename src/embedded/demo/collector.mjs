@@ -221,7 +221,9 @@ async function serveHealth({ host, port }) {
     const healthy = HEALTHY_ANSWERS === "" || answered < Number(HEALTHY_ANSWERS);
     answered += 1;
     response.writeHead(healthy ? 200 : 503, { "content-type": "application/json" });
-    response.end(JSON.stringify({ status: healthy ? "Server available" : "Server not available", upSince }));
+    response.end(
+      JSON.stringify({ status: healthy ? "Server available" : "Server not available", upSince, pid: process.pid }),
+    );
   });
   await new Promise((resolve, reject) => {
     server.once("error", reject);
