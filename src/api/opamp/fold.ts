@@ -35,43 +35,92 @@ const MAX_ROWS = 1_000;
 /** Events of agents while the database is away; older ones are dropped first. */
 const MAX_EVENTS = 50_000;
 
-export function createFold(deps: Deps): Fold {
-  const { pool, registry, replica, now, onLinks, onError } = deps;
-  let dirty = new Map<Agent, Pending>();
-  let beats = new Set<Agent>();
-  let events: ConnectionEvent[] = [];
-  let beatsAtMs = now().getTime();
-  let running: Promise<void> | undefined;
+export const createFold = (deps: Deps): Fold => new Batches(deps);
 
-  const markChanged: Fold["changed"] = (agent, more = {}) => {
-    const before = dirty.get(agent);
-    dirty.set(agent, {
+class Batches implements Fold {
+  private readonly deps: Deps;
+  private readonly timer: NodeJS.Timeout;
+  private dirty = new Map<Agent, Pending>();
+  private beats = new Set<Agent>();
+  private events: ConnectionEvent[] = [];
+  private beatsAtMs = 0;
+  private running: Promise<void> | undefined;
+
+  constructor(deps: Deps) {
+    this.deps = deps;
+    this.timer = setInterval(() => {
+      if (this.running === undefined) void this.flush();
+    }, CHANGES_MS);
+    this.timer.unref();
+  }
+
+  changed(agent: Agent, more: { identity?: boolean; effectiveConfig?: Buffer } = {}): void {
+    const before = this.dirty.get(agent);
+    this.dirty.set(agent, {
       identity: (before?.identity ?? false) || (more.identity ?? false),
       effectiveConfig: more.effectiveConfig ?? before?.effectiveConfig,
     });
-  };
+  }
 
-  const writeChanges = async (): Promise<void> => {
-    const [batch, said] = [dirty, events];
-    if (batch.size === 0 && said.length === 0) return;
-    dirty = new Map();
-    events = [];
+  heard(agent: Agent): void {
+    this.beats.add(agent);
+  }
+
+  happened(event: ConnectionEvent): void {
+    this.events.push(event);
+  }
+
+  async flush(): Promise<void> {
+    await this.running;
+    const write = async (): Promise<void> => {
+      try {
+        await this.writeChanges();
+        await this.writeBeats();
+      } catch (error) {
+        this.deps.onError(error);
+      }
+      this.running = undefined;
+    };
+    this.running = write();
+    await this.running;
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    await this.flush();
+  }
+
+  private async writeChanges(): Promise<void> {
+    const { pool, registry, replica, now, onLinks } = this.deps;
+    const { dirty: batch, events } = this;
+    if (batch.size === 0 && events.length === 0) return;
+    this.dirty = new Map();
+    this.events = [];
     try {
-      const links = await transaction(pool, (tx) => writeBatch(tx, batch, said, replica, now()));
+      const links = await transaction(pool, (tx) => writeBatch(tx, batch, events, replica, now()));
       if (links.length > 0) onLinks(links);
     } catch (error) {
-      for (const [agent, pending] of batch) markChanged(agent, omitUndefined(pending));
-      events = [...said, ...events].slice(-MAX_EVENTS);
+      for (const [agent, { identity, effectiveConfig }] of batch)
+        // What came meanwhile is newer and stays.
+        this.changed(agent, { identity, ...this.olderConfig(agent, effectiveConfig) });
+      this.events = [...events, ...this.events].slice(-MAX_EVENTS);
       throw error;
     }
-    for (const agent of batch.keys()) if (agent.connection === undefined && !dirty.has(agent)) registry.forget(agent);
-  };
+    for (const agent of batch.keys())
+      if (agent.connection === undefined && !this.dirty.has(agent)) registry.forget(agent);
+  }
 
-  const writeBeats = async (): Promise<void> => {
-    if (now().getTime() - beatsAtMs < BEATS_MS || beats.size === 0) return;
-    beatsAtMs = now().getTime();
-    const batch = Array.from(beats).filter((agent) => agent.connection !== undefined && !dirty.has(agent));
-    beats = new Set();
+  private olderConfig(agent: Agent, effectiveConfig: Buffer | undefined): { effectiveConfig?: Buffer } {
+    const newer = this.dirty.get(agent)?.effectiveConfig !== undefined;
+    return effectiveConfig === undefined || newer ? {} : { effectiveConfig };
+  }
+
+  private async writeBeats(): Promise<void> {
+    const { pool, registry, now } = this.deps;
+    if (now().getTime() - this.beatsAtMs < BEATS_MS || this.beats.size === 0) return;
+    this.beatsAtMs = now().getTime();
+    const batch = Array.from(this.beats).filter((agent) => agent.connection !== undefined && !this.dirty.has(agent));
+    this.beats = new Set();
     for (let at = 0; at < batch.length; at += MAX_ROWS) {
       const rows = batch
         .slice(at, at + MAX_ROWS)
@@ -81,32 +130,7 @@ export function createFold(deps: Deps): Fold {
       // Somebody deleted these: the next message of each is answered like a stranger's.
       for (const uid of await touchAgents(pool, rows)) forgetRow(registry.get(uid));
     }
-  };
-
-  const flush = async (): Promise<void> => {
-    await running;
-    running = writeChanges()
-      .then(writeBeats)
-      .catch(onError)
-      .finally(() => {
-        running = undefined;
-      });
-    await running;
-  };
-  const timer = setInterval(() => {
-    if (running === undefined) void flush();
-  }, CHANGES_MS);
-  timer.unref();
-  return {
-    changed: markChanged,
-    heard: (agent) => void beats.add(agent),
-    happened: (event) => void events.push(event),
-    flush,
-    async stop() {
-      clearInterval(timer);
-      await flush();
-    },
-  };
+  }
 }
 
 async function writeBatch(
@@ -127,9 +151,6 @@ async function writeBatch(
   if (writes.length > 0) await notify(tx, CHANNELS.agents);
   return links;
 }
-
-const omitUndefined = ({ identity, effectiveConfig }: Pending): { identity: boolean; effectiveConfig?: Buffer } =>
-  effectiveConfig === undefined ? { identity } : { identity, effectiveConfig };
 
 function forgetRow(agent: Agent | undefined): void {
   if (agent === undefined) return;

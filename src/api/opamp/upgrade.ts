@@ -74,8 +74,12 @@ export function createDoor(deps: Deps): Door {
   return {
     attach(server) {
       server.on("upgrade", (request, socket, head) => {
-        if (new URL(request.url ?? "/", "http://any").pathname !== BRAND.opampPath) return;
         socket.on("error", deps.onError);
+        if (new URL(request.url ?? "/", "http://any").pathname !== BRAND.opampPath) {
+          // Node answers nothing itself once somebody listens: the last listener must.
+          if (server.listenerCount("upgrade") === 1) refuse(socket, 404, request.socket.remoteAddress ?? "");
+          return;
+        }
         enter(request, socket, head).catch((error: unknown) => {
           deps.onError(error);
           socket.destroy();
