@@ -3,7 +3,7 @@
  */
 import { compareVersions, normalizeVersion } from "./version.ts";
 
-export type DowngradePolicy = { minimumVersion?: string; allowDowngrade: boolean };
+export type DowngradePolicy = { minimumVersion?: string | undefined; allowDowngrade: boolean };
 /** What is active now; `previousVersion` is what its install marker recorded, if it has one. */
 export type ActiveVersion = { version: string; previousVersion?: string };
 export type Verdict = { allowed: true } | { allowed: false; because: string };

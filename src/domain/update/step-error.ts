@@ -34,7 +34,7 @@ export function asStepError(error: unknown, step: Step): StepError {
   if (typeof code === "string" && DISK_FULL.has(code))
     return new StepError("disk_full", "no space left on the disk", error);
   const text = error instanceof Error ? error.message : "it ended without a reason";
-  return new StepError(CLASS_OF_STEP[step], isFailure(error) ? `${text} (${error.code})` : text, error);
+  return new StepError(CLASS_OF_STEP[step], isFailure(error) ? `${text} [${error.code}]` : text, error);
 }
 
 const FAILED_UPDATE = /^update to v\S+ failed: /;

@@ -1,0 +1,74 @@
+/**
+ * The updater's own folders: made when missing, refused when another account could write into them, and locked, because
+ * two updaters on one host would undo each other's work.
+ */
+import { mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { listProcesses } from "./host/processes.ts";
+
+/** Something a person must mend before the program can start. */
+export class CannotStart extends Error {
+  override readonly name = "CannotStart";
+}
+
+/** Makes a folder of ours, or checks one that exists. Throws `CannotStart` when others can write to it. */
+export async function prepareFolder(path: string, mode: 0o700 | 0o755): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode });
+  } catch (error) {
+    throw new CannotStart(`the folder ${path} cannot be made (${String((error as NodeJS.ErrnoException).code)})`);
+  }
+  if (process.platform === "win32") return; // access lists are the installer's there
+  const found = await stat(path);
+  if (found.uid !== process.getuid?.()) throw new CannotStart(`the folder ${path} belongs to another account`);
+  if ((found.mode & 0o022) !== 0)
+    throw new CannotStart(`the folder ${path} is writable by others (chmod ${mode.toString(8)})`);
+}
+
+export type Lock = { release(): Promise<void> };
+const LOCK = "lock";
+const TRIES = 3;
+
+/** Takes the one lock of a state folder. Throws `CannotStart` while another updater that lives holds it. */
+export async function lockFolder(folder: string): Promise<Lock> {
+  const path = join(folder, LOCK);
+  const own = (await listProcesses()).find(({ pid }) => pid === process.pid);
+  const mine = JSON.stringify({ pid: process.pid, started: own?.started ?? "" });
+  for (let tries = 0; tries < TRIES; tries++) {
+    try {
+      const handle = await open(path, "wx", 0o600);
+      await handle.writeFile(mine);
+      await handle.close();
+      return { release: async () => await rm(path, { force: true }) };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+    const held = await readFile(path, "utf8").catch(() => "");
+    const owner = await aliveOwner(held);
+    if (owner !== undefined) throw new CannotStart(`another updater (process ${owner}) uses ${folder}`);
+    // moved first: of two that found the same dead owner only one takes its lock away
+    await rename(path, `${path}.${process.pid}`).catch(() => undefined);
+    await rm(`${path}.${process.pid}`, { force: true });
+  }
+  throw new CannotStart(`the lock ${path} cannot be taken`);
+}
+
+async function aliveOwner(held: string): Promise<number | undefined> {
+  const match = /^\{"pid":(\d+),"started":"([^"]*)"\}$/.exec(held);
+  if (match === null) return undefined; // its writer died while it wrote
+  const pid = Number(match[1]);
+  const owner = (await listProcesses()).find((it) => it.pid === pid);
+  return owner !== undefined && owner.started === match[2] ? pid : undefined;
+}
+
+/** What is wrong with the file that holds the token; the texts name setting and path, never the content. */
+export async function tokenFileWarnings(setting: string, path: string): Promise<string[]> {
+  if (process.platform === "win32") return [];
+  const found = await stat(path);
+  const others = found.uid !== 0 && found.uid !== process.getuid?.();
+  return [
+    ...((found.mode & 0o022) === 0 ? [] : [`${setting}: ${path} is writable by group or others`]),
+    ...((found.mode & 0o004) === 0 ? [] : [`${setting}: ${path} is readable by others`]),
+    ...(others ? [`${setting}: ${path} belongs to an account other than root and our own`] : []),
+  ];
+}

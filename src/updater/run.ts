@@ -1,0 +1,101 @@
+/** The program while it runs: prepare, repair, supervise, connect; and the way out in the reverse order. */
+import { randomBytes } from "node:crypto";
+import { openBackoff } from "./backoff.ts";
+import { compose, connectorOf } from "./compose.ts";
+import type { UpdaterSettings } from "./config.ts";
+import { crashAt } from "./crash-points.ts";
+import { lockFolder, prepareFolder, tokenFileWarnings } from "./host-folder.ts";
+import type { Log } from "./host/service.ts";
+import { Updater } from "./opamp-client.ts";
+import { recover, type Recovered } from "./recover.ts";
+import { sweepState } from "./state-file.ts";
+import { createState } from "./state.ts";
+
+export type RunOptions = {
+  settings: UpdaterSettings;
+  /** Names the file in warnings about an inline token. */
+  configFile: string;
+  version: string;
+  log: Log;
+  env: NodeJS.ProcessEnv;
+};
+
+/** Crash points exist for tests only; a production environment cannot switch them on by accident. */
+const crashPointsOf = (env: NodeJS.ProcessEnv) =>
+  crashAt(env["NODE_ENV"] === "test" ? env["MYRIARCH_CRASH_AT"] : undefined);
+
+/** Prepares folders and the lock. Throws `CannotStart` with what a person must mend. */
+async function open({ settings, configFile, log, env }: RunOptions) {
+  await prepareFolder(settings.stateDir, 0o700);
+  await prepareFolder(settings.installDir, 0o755);
+  const lock = await lockFolder(settings.stateDir);
+  try {
+    const { token, tokenFile } = settings.server;
+    const warnings = [
+      ...(tokenFile === undefined ? [] : await tokenFileWarnings("server.tokenFile", tokenFile)),
+      ...(token === undefined ? [] : await tokenFileWarnings("server.token", configFile)),
+    ];
+    for (const warning of warnings) log.warn({}, warning);
+    const { host, folder } = compose(settings, log, crashPointsOf(env));
+    await sweepState(folder);
+    const state = createState(folder, host.clock, randomBytes);
+    const backoff = await openBackoff(folder, host.clock, settings.update.failedRetryBackoff);
+    return { lock, host, state, backoff };
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+/** What `recover` does: the repair of a start, once. The supervisor of manager `process` is stopped again at the end. */
+export async function recoverOnce(options: RunOptions, signal: AbortSignal): Promise<Recovered> {
+  const { lock, host, state, backoff } = await open(options);
+  try {
+    const recovered = await recover({ host, state, backoff, signal });
+    await host.service.close();
+    return recovered;
+  } finally {
+    await lock.release();
+  }
+}
+
+/** Runs until `signal` is aborted; `ready` is called once the host is repaired and the connection begins. */
+export async function run(options: RunOptions, signal: AbortSignal, ready: () => void): Promise<void> {
+  const { settings, version, log } = options;
+  const { lock, host, state, backoff } = await open(options);
+  try {
+    const recovered = await recover({ host, state, backoff, signal });
+    if (recovered.repair !== "none") log.warn({ ...recovered }, "recovered");
+    else if (settings.supervisor.manager === "process") await startSupervisor();
+    const instanceUid = await state.instanceUid();
+    const connect = connectorOf(settings, log);
+    const updater = new Updater({ settings, version, host, state, backoff, instanceUid, connect });
+    await updater.start();
+    ready();
+    await aborted(signal);
+    log.info({}, "stopping");
+    await updater.stop();
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    log.info({ reason: String(signal.reason) }, "stopped before the start was complete");
+  } finally {
+    await host.service.close();
+    await lock.release();
+  }
+
+  /** A supervisor that does not start is tried again; meanwhile an update may bring a version that does. */
+  async function startSupervisor(): Promise<void> {
+    try {
+      await host.service.start();
+    } catch (error) {
+      log.error({ error: String(error) }, "the supervisor does not start");
+    }
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
