@@ -5,7 +5,7 @@
 import helmet from "@fastify/helmet";
 import rateLimit from "@fastify/rate-limit";
 import { randomUUID } from "node:crypto";
-import { fastify, type FastifyBaseLogger, type FastifyInstance, type FastifyPluginAsync } from "fastify";
+import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyPluginAsync } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ServerSettings } from "../domain/config/server-config.ts";
 import type { Pool } from "../store/database.ts";
@@ -54,7 +54,7 @@ const BODY_LIMIT_BYTES = 1024 ** 2;
 export async function buildApi(deps: ApiDeps): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: deps.log,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
     bodyLimit: BODY_LIMIT_BYTES,
     trustProxy: deps.settings.server.trustedProxies.length === 0 ? false : deps.settings.server.trustedProxies,
