@@ -51,7 +51,7 @@ export type PackageStatus = {
   version: string;
   offeredVersion: string;
   error: string;
-  percent: number;
+  percent: number | null;
 };
 export type UpdaterFacts = { attempt: UpdateAttempt | null; packageStatus: PackageStatus | null };
 export type Timing = { healthWaitMs: number; targetTimeoutMs: number; targetMaxTimeMs: number | null };

@@ -59,8 +59,8 @@ export type PlanInput = {
   active: ActiveRollout | null;
   /** State of the newest rollout of kind `change`, and the change that it was for. */
   newest: { wantedKey: string; state: string } | null;
-  /** What hosts ran when the last rollout succeeded, rendered again only by hash; null without one. */
-  proven: ReadonlyMap<string, WantedState> | null;
+  /** What the commit of the last success wants of a host; null without one. */
+  proven: ((uid: string) => WantedState | null) | null;
   /** Stable order that spreads a wave over the fleet. */
   order: (uid: string) => string;
   /** Name of a change. */
@@ -234,6 +234,6 @@ function catchUpGoals({ newest, proven, active, state }: PlanInput, changeKey: s
     (isOwn ? newest.state === "succeeded" : active === null && state.plannedKey === changeKey);
   return {
     isFirstRevision: proven === null && !isHeldChange(newest, changeKey),
-    of: (host: PlanHost): WantedState | null => (isProven ? host.want : (proven?.get(host.uid) ?? null)),
+    of: (host: PlanHost): WantedState | null => (isProven ? host.want : (proven?.(host.uid) ?? null)),
   };
 }

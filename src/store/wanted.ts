@@ -1,0 +1,145 @@
+/** What each collector should have, and why; and what the planner reads of collectors. Never what is being offered. */
+import type { FleetAgent } from "../domain/fleet/agent.ts";
+import type { Snapshot } from "../domain/gitops/snapshot.ts";
+import type { Phase } from "../domain/rollout/phases.ts";
+import type { Db } from "./database.ts";
+
+export type PlanAgent = FleetAgent & {
+  /** Hash of ours that it reports as applied. Hexadecimal. */
+  appliedConfig: string | null;
+  hasConfig: boolean;
+  unhealthy: string[];
+};
+
+/** Every collector. */
+export async function readPlanAgents(db: Db): Promise<PlanAgent[]> {
+  const { rows } = await db.query<PlanAgent & { credentialName: string | null }>(
+    `select a.uid, a.host_name as "hostName", a.os, a.arch, a.service_name as "serviceName", a.version, a.credential,
+        e.name as "credentialName", a.credential_labels as "credentialLabels", a.attributes, a.connected as live,
+        a.unhealthy_components as unhealthy, c.hash is not null as "hasConfig",
+        case when a.remote_config_status = 1 then encode(c.hash, 'hex') end as "appliedConfig"
+       from agents a left join configs c on c.hash = a.remote_config_hash
+         left join enrollment_tokens e on a.credential = 'token:' || e.id::text
+      where a.kind = 'collector' order by a.uid`,
+  );
+  return rows.map(({ credentialName, ...row }) => (credentialName === null ? row : { ...row, credentialName }));
+}
+
+/** A number that changes whenever planning could come to another result, except what rollouts themselves move. */
+export async function planFingerprint(db: Db): Promise<string> {
+  const { rows } = await db.query<{ print: string }>(
+    `select (select generation::text from gitops_state) || ':' || coalesce((select
+        count(*)::text || ':' || sum(hashtextextended(concat_ws('|', uid, kind, host_name, service_name, os, arch, credential,
+          credential_labels, attributes, remote_config_hash is null, connected), 0))::text
+        from agents where kind = 'collector'), '') as print`,
+  );
+  return rows[0]?.print ?? "";
+}
+
+/** The snapshot of a commit that was applied once. */
+export async function readSnapshotOf(db: Db, commit: string): Promise<Snapshot | undefined> {
+  const { rows } = await db.query<Omit<Snapshot, "generation"> & { generation: bigint }>(
+    "select commit, generation, author, subject, objects from snapshots where commit = $1",
+    [commit],
+  );
+  const row = rows[0];
+  return row === undefined ? undefined : { ...row, generation: Number(row.generation) };
+}
+
+/** Keeps rendered bytes under their hash. */
+export async function putConfigs(db: Db, configs: ReadonlyMap<string, Uint8Array>): Promise<void> {
+  if (configs.size === 0) return;
+  await db.query(
+    `insert into configs (hash, body) select decode(h, 'hex'), b from unnest($1::text[], $2::bytea[]) as c(h, b)
+     on conflict do nothing`,
+    [[...configs.keys()], [...configs.values()].map((bytes) => Buffer.from(bytes))],
+  );
+}
+
+export type Wanted = {
+  host: string;
+  fleet: string | null;
+  reason: string;
+  distribution: string | null;
+  version: string | null;
+  config: string | null;
+  renderError: string | null;
+  commit: string;
+};
+
+/** Writes what these hosts should have. `since` moves only when version or configuration do. */
+export async function writeWanted(tx: Db, rows: readonly Wanted[], now: Date): Promise<void> {
+  if (rows.length === 0) return;
+  await tx.query(
+    `insert into wanted (host, fleet, fleet_reason, distribution, version, config_hash, render_error, commit, since)
+     select w.host, w.fleet, w.reason, w.distribution, w.version, decode(w.config, 'hex'), w."renderError", w.commit, $2
+       from jsonb_to_recordset($1) as w(host uuid, fleet text, reason text, distribution text, version text, config text,
+         "renderError" text, commit text) join agents a on a.uid = w.host
+     on conflict (host) do update set fleet = excluded.fleet, fleet_reason = excluded.fleet_reason,
+       distribution = excluded.distribution, version = excluded.version, config_hash = excluded.config_hash,
+       render_error = excluded.render_error, commit = excluded.commit,
+       since = case when wanted.version is not distinct from excluded.version
+         and wanted.config_hash is not distinct from excluded.config_hash then wanted.since else excluded.since end`,
+    [JSON.stringify(rows), now],
+  );
+}
+
+/** Unassigned hosts keep version and configuration: only the fleet and its reason change. */
+export async function writeUnassigned(
+  db: Db,
+  rows: readonly { host: string; reason: string }[],
+  commit: string,
+): Promise<void> {
+  if (rows.length === 0) return;
+  await db.query(
+    `insert into wanted (host, fleet, fleet_reason, commit)
+     select w.host, null, w.reason, $2 from jsonb_to_recordset($1) as w(host uuid, reason text) join agents a on a.uid = w.host
+     on conflict (host) do update set fleet = null, fleet_reason = excluded.fleet_reason`,
+    [JSON.stringify(rows), commit],
+  );
+}
+
+export type HostHistory = {
+  host: string;
+  beforeVersion: string | null;
+  beforeConfig: string | null;
+  isKnown: boolean;
+  openIn: "none" | "catch_up" | "rollout";
+  isTarget: boolean;
+  stepDown: string | null;
+  last: { phase: Phase; direction: string; toVersion: string | null; toConfig: string | null } | null;
+  hasArtifact: boolean;
+};
+
+/** What the engine did with these hosts before. `activeN` is the active rollout of the fleet. */
+export async function readHistories(
+  db: Db,
+  fleet: string,
+  hosts: readonly string[],
+  activeN: number | null,
+): Promise<Map<string, HostHistory>> {
+  const { rows } = await db.query<HostHistory>(
+    `select c.uid as host, w.version as "beforeVersion", encode(w.config_hash, 'hex') as "beforeConfig",
+        w.host is not null as "isKnown", coalesce(o.where, 'none') as "openIn",
+        exists (select from targets t where t.fleet = $1 and t.n = $3 and t.host = c.uid) as "isTarget",
+        d.step_down as "stepDown", l.last,
+        exists (select from artifacts f where f.distribution = c.service_name and f.version = c.version and f.os = c.os
+          and f.arch = c.arch and f.state = 'verified') as "hasArtifact"
+       from unnest($2::uuid[]) as h(uid) join agents c on c.uid = h.uid left join wanted w on w.host = c.uid
+         left join lateral (select case when r.kind = 'catch_up' then 'catch_up' else 'rollout' end as where
+           from attempts a join rollouts r using (fleet, n) join targets t using (fleet, n, host)
+           where a.host = c.uid and a.finished_at is null and a.attempt = t.attempt
+             and (a.phase <> 'pending' or r.finished_at is null)
+           order by (r.kind = 'catch_up') desc limit 1) o on true
+         left join lateral (select case when a.direction = 'back' then t.to_version else t.from_version end as step_down
+           from attempts a join targets t using (fleet, n, host)
+           where a.host = c.uid and a.phase = 'succeeded' and t.to_version is not null
+           order by a.finished_at desc limit 1) d on true
+         left join lateral (select jsonb_build_object('phase', a.phase, 'direction', a.direction, 'toVersion', t.to_version,
+             'toConfig', encode(t.to_config_hash, 'hex')) as last
+           from attempts a join targets t using (fleet, n, host)
+           where a.host = c.uid and a.finished_at is not null order by a.finished_at desc limit 1) l on true`,
+    [fleet, hosts, activeN],
+  );
+  return new Map(rows.map((row) => [row.host, row]));
+}
