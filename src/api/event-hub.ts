@@ -130,11 +130,12 @@ function createReader(deps: HubDeps, start: Position, deliver: (event: StoredEve
     running ??= read()
       .catch((error: Error) => {
         deps.onError(error);
-        asked = true;
         lookAgain();
       })
       .finally(() => {
         running = undefined;
+        // asked after the loop had looked for the last time
+        if (asked && !closed) wake();
       });
   };
   const lookAgain = (): void => {

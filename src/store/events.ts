@@ -28,9 +28,10 @@ export async function eventsAfter(
   db: Db,
   position: Position,
 ): Promise<{ events: StoredEvent[]; more: boolean; waiting: boolean }> {
+  // events.tx: the column of the answer is text, and '999' sorts after '1000'
   const { rows } = await db.query<Row & { final: boolean }>(
     `select tx::text, id, at, topic, data, tx < pg_snapshot_xmin(pg_current_snapshot()) as final
-       from events where (tx, id) > ($1::xid8, $2) order by tx, id limit $3`,
+       from events where (tx, id) > ($1::xid8, $2) order by events.tx, id limit $3`,
     [position.tx.toString(), position.id, BATCH],
   );
   const final = rows.filter((row) => row.final);
