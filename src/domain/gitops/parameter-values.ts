@@ -38,7 +38,6 @@ export function judgeDeclaration(declared: Parameter): { path: string[]; message
   if (declared.default !== undefined) {
     const message = judgeParameter(declared, declared.default);
     if (message !== undefined) found.push({ path: ["default"], message });
-    if (declared.required === true) found.push({ path: ["default"], message: "a required parameter has no default" });
   }
   return found;
 }

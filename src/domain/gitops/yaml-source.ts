@@ -8,26 +8,33 @@ import type { Plain } from "./plain.ts";
 import { broken, convertDocument, MAX_NODES, tooDeep } from "./yaml-convert.ts";
 import type { Position, Problem, SourceDocument } from "./yaml-convert.ts";
 
+export type { SourceDocument } from "./yaml-convert.ts";
+
+/** `isParsed` is false when the text itself is broken: what was read of it then tells names at most. */
+export type YamlFile = { documents: SourceDocument[]; problems: Problem[]; isParsed: boolean };
+
 /** Reads every document of a file. Empty and comment-only documents are left out. */
-export function readYaml(bytes: Uint8Array): { documents: SourceDocument[]; problems: Problem[] } {
+export function readYaml(bytes: Uint8Array): YamlFile {
+  const unreadable = (problem: Problem): YamlFile => ({ documents: [], problems: [problem], isParsed: false });
   const text = decodeUtf8(bytes);
-  if (text === undefined) return { documents: [], problems: [broken({ line: 1, column: 1 }, "the file is not UTF-8")] };
+  if (text === undefined) return unreadable(broken({ line: 1, column: 1 }, "the file is not UTF-8"));
   const lines = new LineCounter();
   const at = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col) };
   };
   const parsed = parse(text, lines);
-  if (parsed === undefined) return { documents: [], problems: [tooDeep({ line: 1, column: 1 })] };
+  if (parsed === undefined) return unreadable(tooDeep({ line: 1, column: 1 }));
+  const syntax = parsed.flatMap((document) => syntaxProblems(document, at));
   const problems: Problem[] = [];
   const budget = { nodes: MAX_NODES };
   const documents = parsed.flatMap((document) => {
-    problems.push(...syntaxProblems(document, at));
     const root = document.contents;
     if (root === null || (isScalar(root) && root.value === null)) return [];
     return [convertDocument(root, at, problems, budget)];
   });
-  return { documents, problems };
+  // what the converter says of a broken text are consequences
+  return { documents, problems: syntax.length > 0 ? syntax : problems, isParsed: syntax.length === 0 };
 }
 
 /** The same data as a YAML 1.1 or 1.2 reader sees it: for checking that what we emit reads back equal. */
