@@ -51,7 +51,7 @@ export async function openPortBook(file: string, log: (line: string) => void): P
 }
 
 /** Whether a server could listen on this loopback port now. */
-export const isFree = (port: number): Promise<boolean> =>
+const isFree = (port: number): Promise<boolean> =>
   listenOnce(port).then(
     () => true,
     (error: NodeJS.ErrnoException) => {

@@ -13,7 +13,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-export type Account = { uid: number; gid: number };
+type Account = { uid: number; gid: number };
 export type PostgresHome = {
   /** Folder that the account reaches; holds `data` and the programs. */
   home: string;

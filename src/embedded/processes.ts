@@ -27,7 +27,7 @@ export function findProcesses(fits: (args: string[]) => boolean): ProcessInfo[] 
 }
 
 /** Resolves true once the process is gone, false when it still lives after `atMostMs`. Not our child: no exit event. */
-export async function waitGone({ pid, started }: ProcessInfo, atMostMs: number): Promise<boolean> {
+async function waitGone({ pid, started }: ProcessInfo, atMostMs: number): Promise<boolean> {
   const deadline = performance.now() + atMostMs;
   while (inspectProcess(pid)?.started === started) {
     if (performance.now() > deadline) return false;

@@ -21,7 +21,7 @@ export type ProgramOptions = {
 };
 
 /** What a program prints on standard output once it serves: `{"ready":true,"url":"http://127.0.0.1:4711"}`. */
-export type ReadyLine = { ready: true; url?: string } & Readonly<Record<string, unknown>>;
+type ReadyLine = { ready: true; url?: string } & Readonly<Record<string, unknown>>;
 export type Program = Child & { ready: ReadyLine };
 
 const STOP: readonly StopStep[] = [

