@@ -42,20 +42,15 @@ export type DepotClient = {
 /** A client of the node at `address`. `close` ends its connections. */
 export function createDepotClient({ controlUrl, readUrl }: DepotAddress, options: DepotClientOptions): DepotClient {
   const idleMs = options.idleTimeoutMs ?? 10_000;
-  const dispatcher = new Agent({
-    connect: { timeout: options.connectTimeoutMs ?? 3_000 },
-    headersTimeout: idleMs,
-    bodyTimeout: idleMs,
-    keepAliveTimeout: 5_000,
-  });
-  const base = { controlUrl: controlUrl.replace(/\/+$/, ""), readUrl: readUrl.replace(/\/+$/, "") };
+  const dispatcher = agentOf(options);
+  const base = controlUrl.replace(/\/+$/, "");
   const tell = async (path: string, init: Init): Promise<string> => {
-    const url = base.controlUrl + path;
+    const url = base + path;
     const headers = bearer(options.tokens.control, init.headers);
     return readAll(url, await send(url, { dispatcher, ...init, headers }));
   };
   const control = async <S extends z.ZodType>(path: string, schema: S, init: Init): Promise<z.infer<S>> =>
-    parse(base.controlUrl + path, schema, await tell(path, init));
+    parse(base + path, schema, await tell(path, init));
   return {
     putConfig: (config, peers) => putConfig((body) => tell(wire.PATHS.config, json("PUT", body)), config, peers),
     list: () => control(wire.PATHS.list, wire.listAnswer, { method: "GET" }),
@@ -83,13 +78,55 @@ export function createDepotClient({ controlUrl, readUrl }: DepotAddress, options
     adopt: async (epoch) => {
       await tell(wire.PATHS.adopt, json("POST", { epoch }));
     },
-    read: (sha256, offset = 0, signal) => {
-      const headers = offset > 0 ? { range: `bytes=${offset}-`, "if-match": `"${sha256}"` } : {};
-      const init = { method: "GET", headers: bearer(options.tokens.read, headers), ...(signal && { signal }) } as const;
-      return readFrom(base.readUrl + wire.PATHS.read(sha256), { dispatcher, ...init }, offset);
-    },
+    read: (sha256, offset = 0, signal) => readContent(dispatcher, options.tokens.read, readUrl, sha256, offset, signal),
     close: () => dispatcher.close(),
   };
+}
+
+export type DepotReader = {
+  /** Content from `offset` of the node whose read listener is at `readUrl`. */
+  read(readUrl: string, sha256: string, offset: number, signal?: AbortSignal): Promise<ReadAnswer>;
+  close(): Promise<void>;
+};
+
+/** The depot read call alone, for any node: what depots use among themselves and the server for downloads. */
+export function createDepotReader(options: {
+  token: string;
+  connectTimeoutMs?: number;
+  idleTimeoutMs?: number;
+}): DepotReader {
+  const dispatcher = agentOf(options);
+  return {
+    read: (readUrl, sha256, offset, signal) => readContent(dispatcher, options.token, readUrl, sha256, offset, signal),
+    close: () => dispatcher.close(),
+  };
+}
+
+const agentOf = ({
+  connectTimeoutMs = 3_000,
+  idleTimeoutMs = 10_000,
+}: {
+  connectTimeoutMs?: number;
+  idleTimeoutMs?: number;
+}) =>
+  new Agent({
+    connect: { timeout: connectTimeoutMs },
+    headersTimeout: idleTimeoutMs,
+    bodyTimeout: idleTimeoutMs,
+    keepAliveTimeout: 5_000,
+  });
+
+function readContent(
+  dispatcher: Agent,
+  token: string,
+  readUrl: string,
+  sha256: string,
+  offset: number,
+  signal: AbortSignal | undefined,
+): Promise<ReadAnswer> {
+  const headers = bearer(token, offset > 0 ? { range: `bytes=${offset}-`, "if-match": `"${sha256}"` } : {});
+  const url = readUrl.replace(/\/+$/, "") + wire.PATHS.read(sha256);
+  return readFrom(url, { dispatcher, method: "GET", headers, ...(signal && { signal }) }, offset);
 }
 
 type Headers = Record<string, string>;

@@ -1,0 +1,171 @@
+/**
+ * The content-addressed files of all disks. What it promises: a name in `artifacts/` hashes to itself at the moment it
+ * appears; a copy it reports is durable; wrong bytes found by a reader are put aside on the spot; a disk that lacks what
+ * its sibling has gets it from there. It knows nothing of configurations: who calls it holds the digest's lock.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { isDigest } from "../domain/depot/config.ts";
+import { failure } from "../domain/errors.ts";
+import { DiskError, type Disk } from "./disk.ts";
+import type { createHashLocks } from "./locks.ts";
+import { digestOnDisk, piecesOf } from "./pieces.ts";
+import { beginUpload, type Prepared, type Upload } from "./upload.ts";
+
+export type OpenedArtifact = {
+  size: number;
+  /**
+   * Bytes from `start` to `end` (exclusive). A whole read keeps its last piece back until the digest is known to be
+   * right: wrong bytes never make a complete answer.
+   */
+  read(start: number, end: number): AsyncGenerator<Uint8Array>;
+};
+type Repaired = { upload: Upload; prepared: Prepared[] };
+export type DiskStore = {
+  disks: readonly Disk[];
+  healthy(): Disk[];
+  /** Disks that hold the artifact, at the right size when it is known. */
+  copies(sha256: string, size?: number): Promise<Disk[]>;
+  begin(): Promise<Upload>;
+  /** Gives a finished upload its name. Resolves with the disks on which that is durable; fails when there is none. */
+  commit(sha256: string, prepared: readonly Prepared[]): Promise<Disk[]>;
+  /** The first disk where it opens; undefined when no disk has it. */
+  open(sha256: string, size?: number): Promise<OpenedArtifact | undefined>;
+  /** Reads all of one copy; a wrong one is put aside. Whether it was right. */
+  verify(sha256: string, disk: Disk): Promise<boolean>;
+  /** Copies from a disk that has it to one that lacks it, checked on the way, ready for `commit`. */
+  prepareRepair(sha256: string, from: Disk, to: Disk): Promise<Repaired>;
+  /** Whether a temporary file is being written now. */
+  beingWritten(temp: string): boolean;
+  /** Tells about damage; set by the node. */
+  onDamage(listener: (sha256: string) => void): void;
+};
+
+type Locks = ReturnType<typeof createHashLocks>;
+type Log = (message: string, fields: object) => void;
+
+export function createDiskStore(disks: readonly Disk[], locks: Locks, log: Log): DiskStore {
+  const uploads = new Set<Upload>();
+  let damaged: (sha256: string) => void = () => undefined;
+  const healthy = (): Disk[] => disks.filter((disk) => disk.failure() === undefined);
+  const quarantine: Quarantine = async (sha256, disk) => {
+    if (!(await putAside(locks, sha256, disk))) return;
+    log("a copy had wrong bytes and was put aside", { sha256, disk: disk.path });
+    damaged(sha256);
+  };
+  const begin = async (on: readonly Disk[]): Promise<Upload> => {
+    const upload = await beginUpload(on);
+    uploads.add(upload);
+    const discard = async (): Promise<void> => {
+      uploads.delete(upload);
+      await upload.discard();
+    };
+    return { ...upload, discard };
+  };
+  return {
+    disks,
+    healthy,
+    begin: () => begin(healthy()),
+    commit,
+    copies: async (sha256, size) => {
+      const sizes = await Promise.all(healthy().map(async (disk) => ({ disk, found: await sizeOn(disk, sha256) })));
+      return sizes.flatMap(({ disk, found }) =>
+        found !== undefined && (size === undefined || found === size) ? [disk] : [],
+      );
+    },
+    open: async (sha256, size) => {
+      for (const disk of healthy()) {
+        const found = await sizeOn(disk, sha256);
+        if (found === undefined) continue;
+        if (size === undefined || found === size)
+          return { size: found, read: readerOf(disk, sha256, found, quarantine) };
+        await quarantine(sha256, disk);
+      }
+      return undefined;
+    },
+    verify: async (sha256, disk) => {
+      const read = await skipFailing(digestOnDisk(disk, nameOn(disk, sha256)));
+      if (read !== undefined && read !== sha256) await quarantine(sha256, disk);
+      return read === sha256;
+    },
+    prepareRepair: async (sha256, from, to) =>
+      copyTo(await begin([to]), sha256, readerOf(from, sha256, undefined, quarantine)),
+    beingWritten: (temp) => [...uploads].some((upload) => upload.owns(temp)),
+    onDamage: (listener) => {
+      damaged = listener;
+    },
+  };
+}
+
+async function copyTo(upload: Upload, sha256: string, read: OpenedArtifact["read"]): Promise<Repaired> {
+  try {
+    for await (const piece of read(0, Number.POSITIVE_INFINITY)) await upload.write(piece);
+    return { upload, prepared: await upload.finish(sha256, undefined) };
+  } catch (error) {
+    await upload.discard();
+    throw error;
+  }
+}
+
+const nameOn = (disk: Disk, sha256: string): string => join(disk.artifacts, sha256);
+
+/** A disk that fails is skipped: it is known as failed from then on. */
+async function skipFailing<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof DiskError) return undefined;
+    throw error;
+  }
+}
+
+const sizeOn = (disk: Disk, sha256: string): Promise<number | undefined> =>
+  skipFailing(disk.run("stat", (fs) => fs.sizeOf(nameOn(disk, sha256))));
+
+async function commit(sha256: string, prepared: readonly Prepared[]): Promise<Disk[]> {
+  const results = await Promise.allSettled(
+    prepared.map(({ disk, temp }) =>
+      disk.run("give its name", async (fs) => {
+        await fs.rename(temp, nameOn(disk, sha256));
+        await fs.syncFolder(disk.artifacts);
+        return disk;
+      }),
+    ),
+  );
+  const durable = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  if (durable.length > 0) return durable;
+  const cause = results.find((result) => result.status === "rejected")?.reason as Error | undefined;
+  throw failure("depot_io", { message: cause?.message ?? "no disk was prepared" }, cause);
+}
+
+/** Reads it once more under the lock: a writer may have replaced it with right bytes meanwhile. */
+const putAside = (locks: Locks, sha256: string, disk: Disk): Promise<boolean> =>
+  locks.hold(sha256, async () => {
+    if ((await digestOnDisk(disk, nameOn(disk, sha256))) === sha256) return false;
+    await disk.run("put aside", async (fs) => {
+      await fs.rename(nameOn(disk, sha256), join(disk.quarantine, `${sha256}.${randomUUID()}`));
+      await fs.syncFolder(disk.artifacts);
+    });
+    return true;
+  });
+
+type Quarantine = (sha256: string, disk: Disk) => Promise<void>;
+
+const readerOf = (disk: Disk, sha256: string, size: number | undefined, quarantine: Quarantine) =>
+  async function* read(start: number, end: number): AsyncGenerator<Uint8Array> {
+    const whole = start === 0 && (size === undefined || end >= size);
+    const hash = createHash("sha256");
+    let kept: Uint8Array | undefined;
+    for await (const piece of piecesOf(disk, join(disk.artifacts, sha256), start, end)) {
+      if (whole) hash.update(piece);
+      if (kept !== undefined) yield kept;
+      kept = piece;
+    }
+    if (whole && hash.digest("hex") !== sha256) {
+      await quarantine(sha256, disk);
+      throw new DiskError(disk.path, "read", new Error(`${sha256} has wrong bytes`));
+    }
+    if (kept !== undefined) yield kept;
+  };
+
+export const artifactNames = (names: readonly string[]): string[] => names.filter(isDigest);

@@ -1,0 +1,172 @@
+/**
+ * A depot node: the contract's calls (artifact-replication, "Sled Agent implementation") over its disks. What it keeps to:
+ * the configuration is durable before it counts; each write names generation and epoch and is asked again at the moment it
+ * lands; nothing wanted is ever taken away; without a trusted configuration nothing is taken away at all.
+ */
+import type { Readable } from "node:stream";
+import type { DepotConfig, Peers } from "../domain/depot/config.ts";
+import type { Next } from "../domain/depot/judge-config.ts";
+import { failure } from "../domain/errors.ts";
+import { ConfigState, type InForce } from "./config-state.ts";
+import { createDisk, type Disk } from "./disk.ts";
+import { createDiskStore, type DiskStore, type OpenedArtifact } from "./disk-store.ts";
+import type { DepotFs } from "./files.ts";
+import { createGate, createHashLocks } from "./locks.ts";
+import { createReconciler } from "./reconciler.ts";
+import { createTransfers, type ReadSource } from "./transfers.ts";
+import { setDigest, type DepotList, type Job, type PutAnswer } from "./wire.ts";
+
+export type Fence = { epoch: string | undefined; generation: number };
+export type DepotNode = {
+  /** Reads the disks and starts the reconciler. */
+  start(): Promise<void>;
+  /** The configuration that should be in effect. The same again changes nothing; the short form has only its digest. */
+  putConfig(next: DepotConfig, peers: Peers): Promise<void>;
+  confirmConfig(next: Next, peers: Peers): Promise<void>;
+  /** Undefined when the node never had one. */
+  config(): DepotConfig | undefined;
+  /** Copies of what the configuration names, and the generation they were counted at. */
+  list(): Promise<DepotList>;
+  put(sha256: string, fence: Fence, size: number | undefined, body: Readable): Promise<PutAnswer>;
+  /** Resolves once the source answered. The source must be a registered node. */
+  copyFromDepot(sha256: string, fence: Fence, depotBaseUrl: string): Promise<Job>;
+  job(id: string, waitMs: number): Promise<Job | undefined>;
+  /** The depot read call: content, whatever the configuration says. */
+  open(sha256: string): Promise<OpenedArtifact | undefined>;
+  /** A person says that the files here belong to this installation. */
+  adopt(epoch: string): Promise<void>;
+  /** Runs the reconciler now and waits for it. */
+  reconcile(): Promise<void>;
+  /** Takes nothing new, ends what runs, leaves the disks at rest. */
+  close(): Promise<void>;
+};
+export type NodeOptions = {
+  disks: readonly string[];
+  fs: DepotFs;
+  /** Reads from the node whose read listener has this origin. */
+  readFrom: (origin: string) => ReadSource;
+  log: (message: string, fields: object) => void;
+  monotonicMs: () => number;
+  trashGraceMs: number;
+  reconcileEveryMs: number;
+  diskTimeoutMs: number;
+  slots: number;
+};
+
+const TRIES_PER_SOURCE = 3;
+
+export function createDepotNode(options: NodeOptions): DepotNode {
+  const { state, store, gate, disks, transfers, reconciler, admit } = assemble(options);
+  const { log } = options;
+  const reconcileSoon = (): void => {
+    reconciler.wake().catch((error: unknown) => log("the reconciler failed", { error: String(error) }));
+  };
+  store.onDamage(reconcileSoon);
+
+  return {
+    start: async () => {
+      await Promise.all(disks.map((disk) => tryDisk(disk, log)));
+      await state.load();
+      reconcileSoon();
+    },
+    putConfig: (next, peers) =>
+      gate.alone(async () => {
+        if (await state.replace({ ...next, digest: setDigest(next.artifacts) }, peers)) reconcileSoon();
+      }),
+    confirmConfig: (next, peers) => gate.alone(() => state.confirm(next, peers)),
+    config: () => {
+      const entry = state.inForce()?.entry;
+      return entry && { epoch: entry.epoch, generation: entry.generation, artifacts: entry.artifacts };
+    },
+    list: async () => listNode(store, state.trusted()),
+    put: async (sha256, fence, size, body) => {
+      admit(fence, sha256);
+      const known = state.trusted().sizes.get(sha256) ?? size;
+      return transfers.put({ sha256, generation: fence.generation, size: known }, body);
+    },
+    copyFromDepot: async (sha256, fence, depotBaseUrl) => {
+      admit(fence, sha256);
+      const origin = URL.parse(depotBaseUrl)?.origin ?? "(no URL)";
+      const { entry, sizes } = state.trusted();
+      if (!entry.peers.some((peer) => new URL(peer).origin === origin))
+        throw failure("depot_source_refused", { origin });
+      const landing = { sha256, generation: fence.generation, size: sizes.get(sha256) };
+      return transfers.copy(landing, options.readFrom(origin));
+    },
+    job: (id, waitMs) => transfers.job(id, waitMs),
+    open: (sha256) => store.open(sha256, state.wanted()?.sizeOf(sha256)),
+    adopt: async (epoch) => {
+      await gate.alone(() => state.adopt(epoch));
+      reconcileSoon();
+    },
+    reconcile: () => reconciler.wake(),
+    close: async () => {
+      await Promise.all([transfers.close(), reconciler.close()]);
+    },
+  };
+}
+
+/** The parts of a node, tied together by the two locks. */
+function assemble(options: NodeOptions) {
+  const { log, fs, diskTimeoutMs, slots } = options;
+  const locks = createHashLocks();
+  const gate = createGate();
+  const disks = options.disks.map((path) =>
+    createDisk(path, fs, diskTimeoutMs, (error) => log("a disk failed", { disk: path, error: error.message })),
+  );
+  const store = createDiskStore(disks, locks, log);
+  const state = new ConfigState(disks, log);
+  const admit = ({ epoch, generation }: Fence, sha256: string): void => {
+    const { entry, wants } = state.trusted();
+    if (epoch !== entry.epoch) throw failure("depot_epoch", { sent: epoch ?? "none", current: entry.epoch });
+    if (generation !== entry.generation)
+      throw failure("depot_generation", { sent: generation, current: entry.generation });
+    if (!wants.has(sha256)) throw failure("depot_unwanted", { digest: sha256 });
+    if (store.healthy().length === 0) throw failure("depot_no_disk", undefined);
+  };
+  const whileAdmitted = <T>(sha256: string, generation: number, work: () => Promise<T>): Promise<T> =>
+    gate.share(() =>
+      locks.hold(sha256, () => {
+        admit({ epoch: state.trusted().entry.epoch, generation }, sha256);
+        return work();
+      }),
+    );
+  const transfers = createTransfers({ store, whileAdmitted, slots, tries: TRIES_PER_SOURCE, log });
+  const reconciler = createReconciler({
+    store,
+    locks,
+    gate,
+    wanted: () => state.wanted(),
+    diskReturned: (disk) => gate.alone(() => state.meet(disk)),
+    trashGraceMs: options.trashGraceMs,
+    everyMs: options.reconcileEveryMs,
+    monotonicMs: options.monotonicMs,
+    log,
+  });
+  return { state, store, gate, disks, transfers, reconciler, admit };
+}
+
+async function tryDisk(disk: Disk, log: NodeOptions["log"]): Promise<void> {
+  try {
+    await disk.tryAgain();
+  } catch (error) {
+    log("a disk cannot be used at start", { disk: disk.path, error: String(error) });
+  }
+}
+
+/** One snapshot of the configuration, then the files: it names only what that generation wants (invariant 6). */
+async function listNode(store: DiskStore, { entry, sizes }: InForce): Promise<DepotList> {
+  const list: Record<string, number> = {};
+  for (const sha256 of entry.artifacts) {
+    const copies = await store.copies(sha256, sizes.get(sha256));
+    if (copies.length > 0) list[sha256] = copies.length;
+  }
+  const disks = await Promise.all(
+    store.disks.map(async (disk) => ({
+      path: disk.path,
+      state: disk.failure() ?? "ok",
+      freeBytes: await disk.run("free", (fs) => fs.freeBytes(disk.path)).catch(() => null),
+    })),
+  );
+  return { epoch: entry.epoch, generation: entry.generation, list, disks };
+}
