@@ -6,8 +6,8 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, ty
 import { mkdir, open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 
-export const KEY_NAMES = ["certificates", "certificateLog", "rekor1", "rekor2", "timestamps"] as const;
-export type KeyName = (typeof KEY_NAMES)[number];
+const KEY_NAMES = ["certificates", "certificateLog", "rekor1", "rekor2", "timestamps"] as const;
+type KeyName = (typeof KEY_NAMES)[number];
 export type KeyPair = { publicKey: KeyObject; privateKey: KeyObject };
 export type AuthorityKeys = Readonly<Record<KeyName, KeyPair>>;
 

@@ -14,29 +14,28 @@ import { base64, spki } from "./trusted-root.ts";
 
 export const RELEASE_REPOSITORY = "https://github.com/open-telemetry/opentelemetry-collector-releases";
 
-export const DEFECTS = [
-  "other-bytes",
-  "rewritten-digest",
-  "other-issuer",
-  "foreign-caller",
-  "no-source-repository",
-  "no-certificate-timestamp",
-  "no-log-entry",
-  "no-time",
-  "time-after-expiry",
-  "log-names-other-certificate",
-  "duplicate-log-entry",
-  "unknown-log",
-  "other-root",
-  "attestation",
-  "bare-key",
-  "unknown-media-type",
-  "garbage-certificate",
-  "copied-timestamps",
-  "legacy",
-  "empty",
-] as const;
-export type SigningDefect = (typeof DEFECTS)[number];
+/** What is wrong with a signature, and nothing else is. */
+export type SigningDefect =
+  | "other-bytes"
+  | "rewritten-digest"
+  | "other-issuer"
+  | "foreign-caller"
+  | "no-source-repository"
+  | "no-certificate-timestamp"
+  | "no-log-entry"
+  | "no-time"
+  | "time-after-expiry"
+  | "log-names-other-certificate"
+  | "duplicate-log-entry"
+  | "unknown-log"
+  | "other-root"
+  | "attestation"
+  | "bare-key"
+  | "unknown-media-type"
+  | "garbage-certificate"
+  | "copied-timestamps"
+  | "legacy"
+  | "empty";
 
 export type SignOptions = {
   /** Release tag, for example `v0.162.0`. */

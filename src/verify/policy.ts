@@ -7,9 +7,7 @@ import { TrustedRoot } from "@sigstore/protobuf-specs";
 import { toTrustMaterial, type TrustMaterial } from "@sigstore/verify";
 import { failure } from "../domain/errors.ts";
 
-export { compilePattern, isAnchored } from "../domain/identity-pattern.ts";
-
-/** An RE2 pattern (anchored, see `isAnchored`) or the whole identity. */
+/** An RE2 pattern (anchored, see `domain/identity-pattern.ts`) or the whole identity. */
 export type IdentityRule = { pattern: string } | { exact: string };
 
 export type SigningPolicy = { trust: TrustMaterial; identity: IdentityRule; issuer: string };

@@ -18,9 +18,10 @@ import { timingSafeEqual, type KeyObject } from "node:crypto";
 import { p256 } from "@noble/curves/nist.js";
 import { toSignedEntity, VerificationError, Verifier, type SignedEntity } from "@sigstore/verify";
 import { failure, isFailure } from "../domain/errors.ts";
+import { compilePattern } from "../domain/identity-pattern.ts";
 import { checkLogEntry, readBundle, type MessageBundle } from "./bundle.ts";
 import { identityOf, issuerOf, printable, sourceRepositoryOf, type SigningCertificate } from "./certificate.ts";
-import { compilePattern, type IdentityRule, type SigningPolicy } from "./policy.ts";
+import type { IdentityRule, SigningPolicy } from "./policy.ts";
 
 export type Signature = { kind: "bundle"; json: string } | { kind: "legacy" } | { kind: "none" };
 
