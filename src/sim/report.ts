@@ -1,0 +1,38 @@
+/** Health and package statuses of a simulated updater: what the real one reports (contract, "Update health component"). */
+import { BRAND } from "../domain/brand.ts";
+import { toComponentHealth } from "../domain/update/health-report.ts";
+import { boundedText } from "../domain/update/step-error.ts";
+import { withV } from "../domain/update/version.ts";
+import { PACKAGE_STATUS, type ComponentHealth, type PackageStatuses } from "../protocol/messages.ts";
+import type { HostMemory } from "./memory.ts";
+
+export function healthOf({ attempt, lastFailure }: HostMemory, startNanos: bigint, updating: boolean): ComponentHealth {
+  const healthy = attempt?.healthy ?? true;
+  return {
+    healthy,
+    startTimeUnixNano: startNanos,
+    lastError: lastFailure === "" ? "" : boundedText(`${BRAND.lastUpdateFailed}${lastFailure}`),
+    status: updating ? BRAND.statusUpdating : healthy ? "StatusOK" : "StatusPermanentError",
+    statusTimeUnixNano: BigInt(attempt?.statusNanos ?? startNanos),
+    componentHealthMap: new Map(attempt === undefined ? [] : [[BRAND.updateComponent, toComponentHealth(attempt)]]),
+  };
+}
+
+export function packageStatusesOf({ answer, installed, version }: HostMemory): PackageStatuses {
+  if (answer === undefined)
+    return { packages: new Map(), serverProvidedAllPackagesHash: new Uint8Array(), errorMessage: "" };
+  const one = {
+    name: BRAND.packageName,
+    agentHasVersion: withV(version),
+    agentHasHash: Buffer.from(installed?.packageHash ?? "", "hex"),
+    serverOfferedVersion: answer.offeredVersion,
+    serverOfferedHash: Buffer.from(answer.packageHash, "hex"),
+    status: PACKAGE_STATUS[answer.status],
+    errorMessage: boundedText(answer.error),
+  };
+  return {
+    packages: new Map([[BRAND.packageName, one]]),
+    serverProvidedAllPackagesHash: Buffer.from(answer.allPackagesHash, "hex"),
+    errorMessage: "",
+  };
+}
