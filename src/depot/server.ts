@@ -86,7 +86,7 @@ export function buildReadServer(node: DepotNode, options: ListenerOptions): Fast
     const { start, end } = range ?? { start: 0, end: opened.size };
     if (range) void reply.code(206).header("content-range", `bytes ${start}-${end - 1}/${opened.size}`);
     void reply.header("content-length", end - start);
-    if (request.method === "HEAD") return reply.send();
+    if (request.method === "HEAD") return reply.send(Readable.from([])); // a stream: its length stays ours
     reads++;
     const body = Readable.from(opened.read(start, end), { objectMode: false });
     body.once("close", () => reads--);
