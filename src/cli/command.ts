@@ -1,0 +1,36 @@
+/** What every command needs: the client (made when it is asked for), the way to print, and whether as JSON. */
+import type { Command } from "commander";
+import { createClient, type Client } from "./client.ts";
+import { findConnection, type ConnectionOptions } from "./connection.ts";
+import type { Output } from "./print.ts";
+
+export type Context = {
+  client: () => Promise<Client>;
+  io: Output;
+  /** Prints `value` as JSON with `--json`, else `text`. */
+  show: (value: unknown, text: () => string) => void;
+  exitCode: (code: number) => void;
+};
+
+type Globals = ConnectionOptions & { json?: boolean };
+
+/** The context of a command: its options stand at the program. */
+export function contextOf(
+  program: Command,
+  env: NodeJS.ProcessEnv,
+  io: Output,
+  exitCode: (code: number) => void,
+): Context {
+  return {
+    io,
+    exitCode,
+    client: async () => createClient(await findConnection(program.opts<Globals>(), env)),
+    show: (value, text) => io.out(program.opts<Globals>().json === true ? JSON.stringify(value, null, 2) : text()),
+  };
+}
+
+/** Reads a whole number within its bounds, or names what was wrong. */
+export const wholeNumber = (text: string, min: number, max: number): number | undefined => {
+  const number = Number(text);
+  return /^\d+$/.test(text) && number >= min && number <= max ? number : undefined;
+};

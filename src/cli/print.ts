@@ -1,0 +1,28 @@
+/** What myrctl writes: tables for people, JSON for programs. */
+export type Output = { out: (text: string) => void; err: (text: string) => void };
+
+export type Column<T> = [title: string, of: (row: T) => string | number | null | undefined];
+
+/** A table with aligned columns; says so in words when there is nothing. */
+export function table<T>(rows: readonly T[], columns: readonly Column<T>[], none: string): string {
+  if (rows.length === 0) return none;
+  const cells = [columns.map(([title]) => title), ...rows.map((row) => columns.map(([, of]) => plain(of(row))))];
+  const widths = columns.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
+  return cells
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
+
+/** Texts of hosts may hold anything: control characters never reach a terminal. */
+const plain = (value: string | number | null | undefined): string =>
+  // oxlint-disable-next-line no-control-regex -- exactly those are replaced
+  String(value ?? "-").replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, "\uFFFD");
+
+/** `2026-11-29T02:14:07.123Z` → `2026-11-29 02:14:07Z`. */
+export const shortTime = (time: string | null): string =>
+  time === null ? "-" : time.replace("T", " ").replace(/\.\d+Z$/, "Z");
