@@ -73,7 +73,11 @@ const isForHere = ({ os = [], cpu = [], libc }) =>
 function runNpmCi(root) {
   say("installing the packages of package-lock.json (npm ci), once …");
   return new Promise((resolve, reject) => {
-    const npm = spawn("npm", ["ci", "--no-audit", "--no-fund"], { cwd: root, stdio: ["ignore", 2, 2] });
+    // Warnings would be dozens of lines about the Node that npm runs on, which is not the one that runs us.
+    const npm = spawn("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
+      cwd: root,
+      stdio: ["ignore", 2, 2],
+    });
     npm.once("error", (error) => reject(new InstallError(`npm cannot be started: ${error.message}`)));
     npm.once("exit", (code, signal) =>
       code === 0 ? resolve() : reject(new InstallError(`npm ci failed (${signal ?? code}); its own lines are above`)),

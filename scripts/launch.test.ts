@@ -97,7 +97,9 @@ describe("installing", () => {
     const first = await run(["myrctl", "agents", "list"]);
     expect(first).toMatchObject({ code: 0, err: expect.stringContaining("npm ci") });
     expect(JSON.parse(first.out)).toMatchObject({ node: process.version, args: ["agents", "list"] });
-    expect(await readFile(join(clone, "npm-calls"), "utf8")).toBe(`${clone} ci --no-audit --no-fund\n`);
+    expect(await readFile(join(clone, "npm-calls"), "utf8")).toBe(
+      `${clone} ci --no-audit --no-fund --loglevel=error\n`,
+    );
     expect(await run(["myrctl"])).toMatchObject({ code: 0, err: "" });
     expect(await npmCalls()).toBe(1);
   });
