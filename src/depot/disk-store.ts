@@ -10,7 +10,7 @@ import { failure } from "../domain/errors.ts";
 import { DiskError, type Disk } from "./disk.ts";
 import type { createHashLocks } from "./locks.ts";
 import { digestOnDisk, piecesOf } from "./pieces.ts";
-import { beginUpload, type Prepared, type Upload } from "./upload.ts";
+import { beginUpload, type BeingWritten, type Prepared, type Upload } from "./upload.ts";
 
 export type OpenedArtifact = {
   size: number;
@@ -45,7 +45,7 @@ type Locks = ReturnType<typeof createHashLocks>;
 type Log = (message: string, fields: object) => void;
 
 export function createDiskStore(disks: readonly Disk[], locks: Locks, log: Log): DiskStore {
-  const uploads = new Set<Upload>();
+  const beingWritten: BeingWritten = new Set();
   let damaged: (sha256: string) => void = () => undefined;
   const healthy = (): Disk[] => disks.filter((disk) => disk.failure() === undefined);
   const quarantine: Quarantine = async (sha256, disk) => {
@@ -53,15 +53,7 @@ export function createDiskStore(disks: readonly Disk[], locks: Locks, log: Log):
     log("a copy had wrong bytes and was put aside", { sha256, disk: disk.path });
     damaged(sha256);
   };
-  const begin = async (on: readonly Disk[]): Promise<Upload> => {
-    const upload = await beginUpload(on);
-    uploads.add(upload);
-    const discard = async (): Promise<void> => {
-      uploads.delete(upload);
-      await upload.discard();
-    };
-    return { ...upload, discard };
-  };
+  const begin = (on: readonly Disk[]): Promise<Upload> => beginUpload(on, beingWritten);
   return {
     disks,
     healthy,
@@ -90,7 +82,7 @@ export function createDiskStore(disks: readonly Disk[], locks: Locks, log: Log):
     },
     prepareRepair: async (sha256, from, to) =>
       copyTo(await begin([to]), sha256, readerOf(from, sha256, undefined, quarantine)),
-    beingWritten: (temp) => [...uploads].some((upload) => upload.owns(temp)),
+    beingWritten: (temp) => beingWritten.has(temp),
     onDamage: (listener) => {
       damaged = listener;
     },

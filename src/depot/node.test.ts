@@ -353,7 +353,7 @@ describe("disks that fail", () => {
     ["a write that stores other bytes", onDisk0("append", () => bytesOf("z"))],
     ["a rename that fails", onDisk0("rename", () => Promise.reject(osError("EIO")))],
   ])("%s: the other disk finishes the put", async (_, fault) => {
-    const it = await given({ fault });
+    const it = await given({ fault, diskTimeoutMs: 300 });
     await it.node.putConfig(configOf(1, [A]), []);
     expect(await it.node.put(a, fence(1), A.length, stream(A))).toEqual({ datasets: 2, successful_writes: 1 });
     expect((await it.node.list()).list).toEqual({ [a]: 1 });

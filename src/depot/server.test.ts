@@ -36,7 +36,7 @@ async function given(): Promise<Running> {
     { tokens: { control: CONTROL, read: READ }, idleTimeoutMs: 2_000 },
   );
   cleanups.push(
-    it.remove,
+    () => it.remove(),
     () => control.close(),
     () => read.close(),
     () => client.close(),

@@ -20,16 +20,22 @@ export type Upload = {
   finish(sha256: string, size: number | undefined): Promise<Prepared[]>;
   /** Ends it: what still has its temporary name is removed. To be called once, also after a commit. */
   discard(): Promise<void>;
-  owns(temp: string): boolean;
 };
+/** Temporary files that are being written: named here before they exist, so that nobody takes them for leftovers. */
+export type BeingWritten = Set<string>;
 type Part = { disk: Disk; temp: string; file: DepotFile };
 
 /** Opens a temporary file on every disk of `disks` that can take one. Fails when none can. */
-export async function beginUpload(disks: readonly Disk[]): Promise<Upload> {
+export async function beginUpload(disks: readonly Disk[], beingWritten: BeingWritten): Promise<Upload> {
   const hash = createHash("sha256");
   const errors: DiskError[] = [];
   let bytes = 0;
   let parts: Part[] = [];
+  const temps = disks.map((disk) => join(disk.tmp, randomUUID()));
+  for (const temp of temps) beingWritten.add(temp);
+  const forget = (): void => {
+    for (const temp of temps) beingWritten.delete(temp);
+  };
   const leave = async (part: Part, error: DiskError): Promise<void> => {
     errors.push(error);
     parts = parts.filter((other) => other !== part);
@@ -49,14 +55,11 @@ export async function beginUpload(disks: readonly Disk[]): Promise<Upload> {
     if (parts.length === 0) throw nowhere(errors);
   };
 
-  const opened = await Promise.all(
-    disks.map((disk) => openPart(disk).catch((error: unknown) => asDiskError(disk, "create", error))),
-  );
-  for (const part of opened) {
-    if (part instanceof DiskError) errors.push(part);
-    else parts.push(part);
+  parts = await openParts(disks, temps, errors);
+  if (parts.length === 0) {
+    forget();
+    throw nowhere(errors);
   }
-  if (parts.length === 0) throw nowhere(errors);
 
   return {
     bytes: () => bytes,
@@ -76,9 +79,22 @@ export async function beginUpload(disks: readonly Disk[]): Promise<Upload> {
     },
     discard: async () => {
       await Promise.all(parts.map(removeQuietly));
+      forget();
     },
-    owns: (temp) => parts.some((part) => part.temp === temp),
   };
+}
+
+async function openParts(disks: readonly Disk[], temps: readonly string[], errors: DiskError[]): Promise<Part[]> {
+  const opened = disks.map(async (disk, i): Promise<Part[]> => {
+    const temp = temps[i] ?? "";
+    try {
+      return [{ disk, temp, file: await disk.run("create", (fs) => fs.create(temp)) }];
+    } catch (error) {
+      errors.push(asDiskError(disk, "create", error));
+      return [];
+    }
+  });
+  return (await Promise.all(opened)).flat();
 }
 
 /** A disk that gives back other bytes than it was given is out. */
@@ -88,11 +104,6 @@ async function readBack(disk: Disk, temp: string, sha256: string): Promise<void>
   const reason = `it was given ${sha256} and gave back ${read}`;
   disk.eject(reason);
   throw new DiskError(disk.path, "read back", new Error(reason));
-}
-
-async function openPart(disk: Disk): Promise<Part> {
-  const temp = join(disk.tmp, randomUUID());
-  return { disk, temp, file: await disk.run("create", (fs) => fs.create(temp)) };
 }
 
 /** What cannot be removed now is left to the reconciler, which removes whatever nobody writes any more. */

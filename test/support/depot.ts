@@ -61,7 +61,7 @@ export type TestNode = {
 };
 
 export async function createTestNode(
-  options: { disks?: number; fault?: Fault; slots?: number } = {},
+  options: { disks?: number; fault?: Fault; slots?: number; diskTimeoutMs?: number } = {},
 ): Promise<TestNode> {
   const root = await mkdtemp(join(tmpdir(), "myriarch-depot-"));
   const folders = Array.from({ length: options.disks ?? 2 }, (_, i) => join(root, String(i)));
@@ -87,7 +87,7 @@ export async function createTestNode(
       monotonicMs: () => clock.ms,
       trashGraceMs: 600_000,
       reconcileEveryMs: 3_600_000,
-      diskTimeoutMs: 200,
+      diskTimeoutMs: options.diskTimeoutMs ?? 5_000,
       slots: options.slots ?? 16,
     });
   const test: TestNode = {
