@@ -39,7 +39,7 @@ export function compose(settings: UpdaterSettings, log: Log, reached: Reached): 
     service,
     journal: createJournal(folder),
     download: createDownloader({ files: systemFiles, clock: systemClock, log, tls: readTls(settings) }),
-    verifySignature: signatureRule(settings),
+    verifySignature: signatureRule(settings.update),
     health: {
       settings: {
         supervisorUrl: supervisor.healthUrl,
@@ -81,8 +81,13 @@ function createService(settings: UpdaterSettings, log: Log): ServiceManager {
   return createProcessManager(options);
 }
 
+type SignatureSettings = Pick<
+  UpdaterSettings["update"],
+  "trustedRootFile" | "requireSignature" | "certificateIdentityRegexp" | "certificateOidcIssuer"
+>;
+
 /** The root is read at each verification: a missing or broken one fails the attempt, and a mended one counts at once. */
-function signatureRule({ update }: UpdaterSettings): VerifySignature {
+export function signatureRule(update: SignatureSettings): VerifySignature {
   const { trustedRootFile, requireSignature: required } = update;
   const identity = { pattern: update.certificateIdentityRegexp };
   return async (raw, sha256Hex, version) => {

@@ -185,6 +185,8 @@ class Transfer {
 
   private async receive(answer: Answer, file: OutputFile): Promise<void> {
     const { maxBytes, onProgress, spoolFile } = this.download;
+    // a body that is destroyed while it comes says so once more: the loop below, or its end, has told already
+    answer.body.on("error", () => undefined);
     const etag = answer.headers["etag"];
     this.etag = typeof etag === "string" && !etag.startsWith("W/") ? etag : undefined;
     const length = Number(answer.headers["content-length"] ?? Number.NaN);

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { StepError } from "../domain/update/step-error.ts";
 import { normalizeVersion } from "../domain/update/version.ts";
-import type { Files } from "./files.ts";
+import { TEMPORARY, type Files } from "./files.ts";
 
 /** Name of the install marker in each version folder. */
 export const INSTALL_MARKER = "install.json";
@@ -147,11 +147,20 @@ export class Layout {
     await files.remove(aside);
   }
 
-  /** Removes what a killed attempt left: staged and replaced folders. */
+  /** Removes what a killed attempt left: staged and replaced folders, files and links that never got their name. */
   async sweep(): Promise<void> {
-    for (const name of await this.files.list(this.versions))
+    const { files } = this;
+    const { installDir } = this.settings;
+    for (const name of await files.list(this.versions))
       if (name.startsWith(STAGING_PREFIX) || name.startsWith(REPLACED_PREFIX))
-        await this.files.remove(join(this.versions, name));
+        await files.remove(join(this.versions, name));
+    const folders = [
+      installDir,
+      join(installDir, "bin"),
+      ...(await this.installed()).map((it) => this.versionFolder(it)),
+    ];
+    for (const folder of folders)
+      for (const name of await files.list(folder)) if (name.includes(TEMPORARY)) await files.remove(join(folder, name));
   }
 
   /** Removes the oldest versions beyond `keep`, never the active one nor the one before it. Answers what went. */

@@ -69,18 +69,11 @@ const after = (step: Step): RunningAttempt => ({
 
 function outcomeOf(step: Step, end: End): Cell {
   const late = step === "restarting" || step === "health_check" || step === "rolling_back";
-  switch (end) {
-    case "done":
-      return cellOf(stepDone(late ? after(step) : before(step), versions));
-    case "failedBeforeStop":
-      return cellOf(stepFailed(before(step), "x", versions));
-    case "failedAfterStop":
-      return cellOf(stepFailed(after(step), "x", versions));
-    case "failedAfterStopOnEmptyHost":
-      return cellOf(stepFailed(after(step), "x", { ...versions, from: "" }));
-    case "withdrawn":
-      return cellOf(withdraw(late ? after(step) : before(step)) ?? "runs on");
-  }
+  if (end === "done") return cellOf(stepDone(late ? after(step) : before(step), versions));
+  if (end === "failedBeforeStop") return cellOf(stepFailed(before(step), "x", versions));
+  if (end === "withdrawn") return cellOf(withdraw(late ? after(step) : before(step)) ?? "runs on");
+  const from = end === "failedAfterStop" ? versions.from : "";
+  return cellOf(stepFailed(after(step), "x", { ...versions, from }));
 }
 
 function cellOf(next: ReturnType<typeof stepDone> | "runs on"): Cell {
