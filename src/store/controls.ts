@@ -158,7 +158,7 @@ export const setEnding = (tx: Db, row: RolloutRow, ending: Ending): Promise<unkn
   tx.query("update rollouts set ending = $3 where fleet = $1 and n = $2", [row.fleet, row.n, ending]);
 
 /** Forward offers that were opened and not sent go back to `pending`; a target between its two parts goes on. */
-async function unsend(tx: Db, row: RolloutRow, now: Date): Promise<void> {
+export async function unsend(tx: Db, row: RolloutRow, now: Date): Promise<void> {
   await tx.query(
     `with closed as (
        update offers o set closed_at = $3, close_reason = 'held before it was sent'

@@ -48,7 +48,6 @@ export type FleetState = {
   changeKey: string | null;
   plannedKey: string | null;
   seenCommit: string | null;
-  isHeld: boolean;
 };
 export type PlanInput = {
   fleet: string;
