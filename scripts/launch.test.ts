@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { signalProcess } from "../src/embedded/processes.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const FILES = ["scripts/launch.mjs", "scripts/install.mjs", "scripts/bin/myrctl.mjs", "src/embedded/lock-file.mjs"];
@@ -168,6 +169,44 @@ describe("installing", () => {
     const { code, err } = await run(["myrctl"]);
     expect(code).toBe(1);
     expect(err).toContain("no network\nmyriarch: npm ci failed (7)");
+  });
+});
+
+describe("a program that stays until it should end", () => {
+  const STAYS = `
+    import { untilEnd } from "../embedded/until-end.ts";
+    const ended = untilEnd(() => { console.log("insisted"); process.exit(130); });
+    console.log("stays");
+    console.log((await ended).reason);
+    if (process.argv[2] === "slowly") setInterval(() => {}, 1000);
+  `;
+  const stay = async (...args: string[]) => {
+    await cp(join(ROOT, "src/embedded/until-end.ts"), join(clone, "src/embedded/until-end.ts"));
+    await writeFile(join(clone, "src", "bin", "myrctl.ts"), STAYS);
+    const launched = launch(["myrctl", ...args], { detached: true });
+    await expect.poll(() => launched.said.out, { timeout: 10_000 }).toContain("stays");
+    return { ...launched, group: -(launched.child.pid ?? 0) };
+  };
+
+  test("ends when the launcher above it was killed -9 and could pass nothing on", async () => {
+    const { child, said } = await stay();
+    child.kill("SIGKILL");
+    await expect.poll(() => said.out, { timeout: 10_000 }).toBe("stays\nlauncher gone\n");
+  });
+
+  test("takes one keystroke that arrives several times as one, and a later one as insisting", async () => {
+    const { said, ended, group } = await stay("slowly");
+    process.kill(group, "SIGINT");
+    process.kill(group, "SIGINT");
+    await expect.poll(() => said.out, { timeout: 10_000 }).toBe("stays\ninterrupt\n");
+    const insistAgain = setInterval(() => signalProcess(group, "SIGINT"), 100);
+    try {
+      // Each of these is within 300 ms of the one before: what counts is the time since the first.
+      expect(await ended).toEqual([130, null]);
+    } finally {
+      clearInterval(insistAgain);
+    }
+    expect(said.out).toBe("stays\ninterrupt\ninsisted\n");
   });
 });
 

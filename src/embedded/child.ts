@@ -94,7 +94,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
 }
 
 /** The last lines that this start of the child wrote, for the message of whoever waited for it. */
-export function logTail(child: Pick<Child, "logFile" | "logStart">, lines = 12): string {
+export function logTail(child: Pick<Child, "logFile" | "logStart">, lines = 30): string {
   const written = readFileSync(child.logFile).subarray(child.logStart).toString("utf8");
   return written.trimEnd().split("\n").slice(-lines).join("\n");
 }
