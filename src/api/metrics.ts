@@ -53,7 +53,10 @@ export async function serveMetrics(
   onError: (error: Error) => void,
 ): Promise<{ url: string; close: () => Promise<void> }> {
   const server = createServer((request, response) => {
-    if (request.url !== "/metrics") return void response.writeHead(404).end();
+    if (request.url !== "/metrics") {
+      response.writeHead(404).end();
+      return;
+    }
     registry.metrics().then(
       (text) => response.writeHead(200, { "content-type": registry.contentType }).end(text),
       (error: Error) => {

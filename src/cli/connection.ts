@@ -50,9 +50,9 @@ async function readToken(file: string): Promise<string> {
 }
 
 async function findQuickstart(env: NodeJS.ProcessEnv): Promise<z.output<typeof quickstart> | undefined> {
-  const folders = [env["MYRIARCH_DATA"], join(process.cwd(), ".myriarch"), join(CLONE, ".myriarch")];
+  const named = env["MYRIARCH_DATA"];
+  const folders = named === undefined ? [join(process.cwd(), ".myriarch"), join(CLONE, ".myriarch")] : [named];
   for (const folder of folders) {
-    if (folder === undefined) continue;
     const file = join(folder, "cli.json");
     const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT" || error.code === "ENOTDIR") return undefined;

@@ -24,7 +24,7 @@ afterEach(() => api.close());
 const verify = async (head = "") =>
   (
     await api.app.inject({ url: `/api/v1/audit/verify${head === "" ? "" : `?head=${head}`}`, headers: api.as.viewer })
-  ).json() as Record<string, unknown>;
+  ).json<Record<string, unknown>>();
 const spoil = (sql: string) => api.database.pool.query(sql);
 
 describe("the audit chain", () => {
@@ -83,7 +83,7 @@ describe("the audit list", () => {
         url: `/api/v1/audit?limit=2${next === "" ? "" : `&cursor=${next}`}`,
         headers: api.as.viewer,
       });
-      const body = answer.json() as { items: { principal: string }[]; next: string | null };
+      const body = answer.json<{ items: { principal: string }[]; next: string | null }>();
       seen.push(...body.items.map(({ principal }) => principal));
       next = body.next;
     }
@@ -94,9 +94,9 @@ describe("the audit list", () => {
     ["outcome=refused", []],
     ["object=demo/1&action=rollouts.pause&limit=1", ["p5"]],
   ])("is filtered by %s", async (query, principals) => {
-    const { items } = (await api.app.inject({ url: `/api/v1/audit?${query}`, headers: api.as.viewer })).json() as {
+    const { items } = (await api.app.inject({ url: `/api/v1/audit?${query}`, headers: api.as.viewer })).json<{
       items: { principal: string }[];
-    };
+    }>();
     expect(items.map(({ principal }) => principal)).toEqual(principals);
   });
 });

@@ -154,7 +154,7 @@ describe("tokens over the API", () => {
       payload: { name: "ci", role: "operator", owner: "kim" },
     });
     expect(made.statusCode).toBe(201);
-    const { token, id } = made.json() as { token: string; id: string };
+    const { token, id } = made.json<{ token: string; id: string }>();
     const { rows } = await api.database.pool.query<{ hash: Buffer }>("select hash from api_tokens where id = $1", [id]);
     expect(rows[0]?.hash).toEqual(hashSecret(token));
     const ask = () => api.app.inject({ url: "/api/v1/me", headers: { authorization: `Bearer ${token}` }, ...from() });

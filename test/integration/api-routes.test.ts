@@ -14,7 +14,7 @@ afterAll(() => api.close());
 
 const get = async (url: string) => {
   const answer = await api.app.inject({ url, headers: api.as.viewer });
-  return { status: answer.statusCode, body: answer.json() as Record<string, unknown>, headers: answer.headers };
+  return { status: answer.statusCode, body: answer.json<Record<string, unknown>>(), headers: answer.headers };
 };
 
 describe("agents", () => {
@@ -31,11 +31,11 @@ describe("agents", () => {
   });
   it("are paged by cursor without a gap or a repetition", async () => {
     const seen: unknown[] = [];
-    let next: unknown = "";
+    let next: string | null = "";
     for (let pages = 0; next !== null && pages < 10; pages++) {
-      const { body } = await get(`/api/v1/agents?limit=1${next === "" ? "" : `&cursor=${String(next)}`}`);
+      const { body } = await get(`/api/v1/agents?limit=1${next === "" ? "" : `&cursor=${next}`}`);
       seen.push(...(body["items"] as { uid: string }[]).map(({ uid }) => uid));
-      next = body["next"];
+      next = body["next"] as string | null;
     }
     expect(seen).toEqual([HOSTS.core, HOSTS.edge, HOSTS.edgeUpdater]);
   });
@@ -255,10 +255,10 @@ describe("every answer", () => {
     expect(body["requestId"]).toBe(headers["x-request-id"]);
   });
   it("is described by OpenAPI 3.1, every operation with its answers", async () => {
-    const document = (await api.app.inject("/api/v1/openapi.json")).json() as {
+    const document = (await api.app.inject("/api/v1/openapi.json")).json<{
       openapi: string;
       paths: Record<string, Record<string, { responses: object; summary?: string }>>;
-    };
+    }>();
     expect(document.openapi).toBe("3.1.0");
     expect(Object.keys(document.paths)).toEqual(
       expect.arrayContaining([
