@@ -126,6 +126,15 @@ export async function writeAgents(db: Db, writes: readonly AgentWrite[], replica
   await db.query(UPSERT, [...WRITTEN.map(([, , of]) => ordered.map(of)), replica, now]);
 }
 
+/** Of these, the UIDs that have a row; nobody deletes one of them before the transaction ends. */
+export async function existingAgents(tx: Db, uids: readonly string[]): Promise<string[]> {
+  const { rows } = await tx.query<{ uid: string }>(
+    "select uid from agents where uid = any($1::uuid[]) order by uid for share",
+    [uids],
+  );
+  return rows.map((row) => row.uid);
+}
+
 export type Beat = { uid: string; seenAt: Date; sequenceNum: bigint };
 
 /** Writes that these agents were heard. Returns the UIDs that have no row any more: somebody deleted them. */

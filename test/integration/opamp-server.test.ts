@@ -246,6 +246,16 @@ describe("what agents report", () => {
     expect(back.received.every((m) => m.flags === 0n)).toBe(true);
   });
 
+  it("a deleted agent that goes away stays deleted", async () => {
+    const [agent, witness] = [startCollector("deleted"), startCollector("witness")];
+    for (const { client } of [agent, witness])
+      await rowWhere(client.instanceUid, "the row", (r) => r["connected"] === true);
+    await db.pool.query("delete from agents where uid = $1", [agent.client.instanceUid]);
+    await Promise.all([agent.stop(), witness.stop()]);
+    await rowWhere(witness.client.instanceUid, "the witness offline", (r) => r["connected"] === false);
+    expect(await rowOf(agent.client.instanceUid)).toBeUndefined();
+  });
+
   it("reports go on being written after the database ended every connection", async () => {
     const agent = startCollector("cut");
     await rowWhere(agent.client.instanceUid, "the row", () => true);

@@ -1,6 +1,6 @@
 /** An OpAMP server on a real port with a real database, and agents that speak to it through real sockets. */
 import { createHash, randomBytes } from "node:crypto";
-import { createServer, type Server } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { createOpampServer, type OpampServer, type OpampSettings } from "../../src/api/opamp/server.ts";
@@ -28,7 +28,11 @@ export type OpampSetup = {
   stop(): Promise<void>;
 };
 
-type Settings = Partial<OpampSettings["agents"] & OpampSettings["artifacts"]> & { port?: number };
+type Settings = Partial<OpampSettings["agents"] & OpampSettings["artifacts"]> & {
+  port?: number;
+  /** Answers ordinary requests, for example downloads. */
+  onRequest?: RequestListener;
+};
 
 /** Starts a replica on `port` (0: any). Several on one database are replicas of each other. */
 export async function startOpamp(db: TestDatabase, settings: Settings = {}): Promise<OpampSetup> {
@@ -39,7 +43,9 @@ export async function startOpamp(db: TestDatabase, settings: Settings = {}): Pro
     channels: Object.values(CHANNELS),
     onError: (e) => errors.push(e),
   });
-  const http = createServer((_, response) => response.writeHead(404).end());
+  const http = createServer(settings.onRequest ?? ((_, response) => response.writeHead(404).end()));
+  await new Promise<void>((resolve) => http.listen(settings.port ?? 0, "127.0.0.1", resolve));
+  const { port } = http.address() as AddressInfo;
   const server = createOpampServer({
     pool: db.pool,
     listener,
@@ -47,7 +53,7 @@ export async function startOpamp(db: TestDatabase, settings: Settings = {}): Pro
     now: () => new Date(),
     log: silentLog,
     settings: {
-      server: { publicUrl: "http://public.example.com" },
+      server: { publicUrl: `http://127.0.0.1:${port}` },
       artifacts: {
         downloadTokenTtlMs: settings.downloadTokenTtlMs ?? 3_600_000,
         agentBaseUrls: settings.agentBaseUrls ?? [],
@@ -56,8 +62,6 @@ export async function startOpamp(db: TestDatabase, settings: Settings = {}): Pro
     },
   });
   server.attach(http);
-  await new Promise<void>((resolve) => http.listen(settings.port ?? 0, "127.0.0.1", resolve));
-  const { port } = http.address() as AddressInfo;
   return {
     server,
     http,

@@ -4,7 +4,7 @@
  * away) stays in memory and is tried again; agents notice nothing.
  */
 import { CHANNELS } from "../../domain/channels.ts";
-import { addConnectionEvents, relink, touchAgents, writeAgents } from "../../store/agents.ts";
+import { addConnectionEvents, existingAgents, relink, touchAgents, writeAgents } from "../../store/agents.ts";
 import type { ConnectionEvent, LinkChange } from "../../store/agents.ts";
 import { notify, transaction, type Pool } from "../../store/database.ts";
 import type { Agent, Registry } from "./registry.ts";
@@ -106,6 +106,7 @@ class Batches implements Fold {
       this.events = [...events, ...this.events].slice(-MAX_EVENTS);
       throw error;
     }
+    for (const agent of batch.keys()) agent.hasRow ||= agent.record !== undefined;
     for (const agent of batch.keys())
       if (agent.connection === undefined && !this.dirty.has(agent)) registry.forget(agent);
   }
@@ -140,9 +141,21 @@ async function writeBatch(
   replica: string,
   now: Date,
 ): Promise<LinkChange[]> {
-  const writes = Array.from(batch).flatMap(([{ record }, { effectiveConfig }]) =>
-    record === undefined ? [] : [{ record, effectiveConfig: effectiveConfig ?? null }],
+  // That an agent went away must not bring back a row that somebody deleted; a report does.
+  const gone = Array.from(batch.keys()).filter(({ hasRow, connection }) => hasRow && connection === undefined);
+  const kept = new Set(
+    gone.length === 0
+      ? []
+      : await existingAgents(
+          tx,
+          gone.map(({ uid }) => uid),
+        ),
   );
+  const deleted = new Set(gone.filter(({ uid }) => !kept.has(uid)));
+  const writes = Array.from(batch).flatMap(([agent, { effectiveConfig }]) => {
+    if (agent.record === undefined || deleted.has(agent)) return [];
+    return [{ record: agent.record, effectiveConfig: effectiveConfig ?? null }];
+  });
   for (let at = 0; at < writes.length; at += MAX_ROWS)
     await writeAgents(tx, writes.slice(at, at + MAX_ROWS), replica, now);
   const renamed = Array.from(batch).flatMap(([agent, { identity }]) => (identity ? [agent.uid] : []));
@@ -155,6 +168,7 @@ async function writeBatch(
 function forgetRow(agent: Agent | undefined): void {
   if (agent === undefined) return;
   agent.record = undefined;
+  agent.hasRow = false;
   agent.lastSequence = undefined;
   agent.askedFull = false;
 }

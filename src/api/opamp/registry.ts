@@ -11,6 +11,8 @@ export type Agent = {
   uid: string;
   /** Undefined until it has a row or has described itself. */
   record: AgentRecord | undefined;
+  /** A row of it was read or written. */
+  hasRow: boolean;
   connection: Connection | undefined;
   /** Highest sequence number known; undefined: nothing is known of it. */
   lastSequence: bigint | undefined;
@@ -53,6 +55,7 @@ export function createRegistry(pool: Pool): Registry {
     const agent: Agent = {
       uid,
       record,
+      hasRow: record !== undefined,
       connection: undefined,
       lastSequence: record?.sequenceNum,
       askedFull: false,

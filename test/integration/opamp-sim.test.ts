@@ -1,0 +1,282 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import type { RequestListener } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { readDownloadToken } from "../../src/api/download-token.ts";
+import { CHANNELS } from "../../src/domain/channels.ts";
+import type { UpdateAttempt } from "../../src/domain/update/health-report.ts";
+import { parseFault } from "../../src/sim/fault.ts";
+import { startSimulation, type Simulation, type SimOptions } from "../../src/sim/run.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { eventually, silentLog, startOpamp, type OpampSetup } from "../support/opamp.ts";
+
+const SIM = fileURLToPath(new URL("../../src/bin/myriarch-sim.ts", import.meta.url));
+const sha256 = (bytes: string | Buffer): Buffer => createHash("sha256").update(bytes).digest();
+const archiveOf = (version: string): Buffer => Buffer.alloc(50_000, version);
+
+let db: TestDatabase;
+let opamp: OpampSetup;
+let token: string;
+let folder: string;
+/** Version by artifact id, and who downloaded what. */
+const artifacts = new Map<string, string>();
+const downloads: { artifact: string; agent: string }[] = [];
+/** Bytes that are served in place of the right ones. */
+const served = new Map<string, Buffer>();
+const running: Simulation[] = [];
+
+const serve: RequestListener = (request, response) => {
+  const artifact = /^\/api\/v1\/artifacts\/([^/]+)\/content\//.exec(request.url ?? "")?.[1] ?? "";
+  const claims = readDownloadToken([opamp.key], (request.headers.authorization ?? "").replace("Bearer ", ""));
+  const version = artifacts.get(artifact);
+  if (version === undefined || claims?.artifact !== artifact) return response.writeHead(403).end();
+  downloads.push({ artifact, agent: claims.agent });
+  return response.writeHead(200).end(served.get(artifact) ?? archiveOf(version));
+};
+
+beforeAll(async () => {
+  db = await createTestDatabase();
+  opamp = await startOpamp(db, { onRequest: serve });
+  ({ token } = await opamp.enroll("sims"));
+  await db.pool.query(
+    "insert into rollouts (fleet, n, kind, wanted_key, commit, policy, state) values ('f', 1, 'change', 'k', 'c', '{}', 'running')",
+  );
+  for (const version of ["0.159.0", "0.160.0", "0.161.0", "0.162.0"]) {
+    const { rows } = await db.pool.query<{ id: string }>(
+      `insert into artifacts (distribution, version, os, arch, file_name, sha256, bundle, source_url, state)
+       values ('otelcol-contrib', $1, 'linux', 'amd64', 'a.tar.gz', $2, '{}', 'x', 'verified') returning id`,
+      [version, sha256(archiveOf(version))],
+    );
+    artifacts.set(rows[0]?.id ?? "", version);
+  }
+});
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "myriarch-sim-test-"));
+  downloads.length = 0;
+});
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((simulation) => simulation.stop()));
+  await db.pool.query("delete from offers");
+  await db.pool.query("delete from agents");
+  await rm(folder, { recursive: true });
+});
+afterAll(async () => {
+  await opamp?.stop();
+  await db?.drop();
+});
+
+async function simulate(prefix: string, more: Partial<SimOptions> = {}): Promise<Simulation> {
+  const simulation = await startSimulation({
+    server: opamp.endpoint.replace("/v1/opamp", ""),
+    token,
+    hosts: 1,
+    prefix,
+    stepMs: 10,
+    faults: [],
+    initialVersion: "0.160.0",
+    distribution: "otelcol-contrib",
+    os: "linux",
+    arch: "amd64",
+    attributes: {},
+    heartbeatMs: 30_000,
+    connectPerSecond: 1_000,
+    downloadsAtOnce: 8,
+    log: silentLog,
+    ...more,
+  });
+  running.push(simulation);
+  await simulation.allConnected(AbortSignal.timeout(20_000));
+  return simulation;
+}
+
+/** Opens a package offer for every linked updater of these hosts. */
+async function offer(prefix: string, version: string, bundle = "a"): Promise<void> {
+  await db.pool.query("update offers set closed_at = now() where closed_at is null");
+  const artifact = Array.from(artifacts).find(([, it]) => it === version)?.[0];
+  await db.pool.query(
+    `with opened as (insert into offers (host, recipient, kind, direction, fleet, n, attempt, version, artifact, packages_hash)
+       select collector_uid, uid, 'package', 'forward', 'f', 1, 1, $2, $3, $4 from agents
+       where kind = 'updater' and link = 'linked' and host_name like $1 || '-%' returning recipient)
+     select pg_notify('${CHANNELS.offers}', recipient::text) from opened`,
+    [prefix, version, artifact, sha256(`${version} ${bundle}`)],
+  );
+}
+type Seen = {
+  version: string;
+  healthy: boolean;
+  connected: boolean;
+  attempt: UpdateAttempt | null;
+  status: { status: string; error: string } | null;
+};
+async function hostsOf(prefix: string): Promise<Seen[]> {
+  const { rows } = await db.pool.query<Seen>(
+    `select c.version, c.healthy, c.connected, u.update_attempt as attempt, u.package_status as status
+     from agents u join agents c on c.uid = u.collector_uid where u.host_name like $1 || '-%' and u.link = 'linked'
+     order by u.host_name`,
+    [prefix],
+  );
+  return rows;
+}
+const allOf = (prefix: string, count: number, what: string, fits: (host: Seen) => boolean): Promise<Seen[]> =>
+  eventually(
+    what,
+    async () => {
+      const hosts = await hostsOf(prefix);
+      return hosts.length === count && hosts.every(fits) && hosts;
+    },
+    30_000,
+  );
+const linked = (prefix: string, count = 1) => allOf(prefix, count, "linked, healthy hosts", (host) => host.healthy);
+
+describe("simulated hosts", () => {
+  it("sixty of them connect, are linked, download with their own token, and report the contract's steps", async () => {
+    const simulation = await simulate("many", { hosts: 60 });
+    expect(simulation.counts()).toEqual({ hosts: 60, connected: 60 });
+    await linked("many", 60);
+    await offer("many", "0.161.0");
+    const hosts = await allOf(
+      "many",
+      60,
+      "sixty updated hosts",
+      (host) => host.version === "0.161.0" && host.healthy && host.attempt?.status === "succeeded",
+    );
+    for (const { attempt, status } of hosts) {
+      expect(attempt).toMatchObject({ version: "0.161.0", from: "0.160.0", error: "", healthy: true });
+      expect(attempt?.steps.map(({ step, status: s }) => `${step} ${s}`)).toEqual([
+        "downloading done",
+        "verifying done",
+        "installing done",
+        "restarting done",
+        "health_check done",
+      ]);
+      expect(status).toMatchObject({ status: "installed", error: "" });
+    }
+    expect(downloads).toHaveLength(60);
+    expect(new Set(downloads.map(({ agent }) => agent)).size).toBe(60);
+  });
+
+  it("are the same after the simulator was started again with its state file", async () => {
+    const stateFile = join(folder, "state.json");
+    const first = await simulate("again", { stateFile });
+    await linked("again");
+    await offer("again", "0.161.0");
+    await allOf("again", 1, "the update", (host) => host.version === "0.161.0" && host.attempt?.status === "succeeded");
+    const uids = async () => (await db.pool.query("select uid from agents order by uid")).rows;
+    const before = await uids();
+    await first.stop();
+    running.splice(0);
+    await simulate("again", { stateFile });
+    await allOf("again", 1, "the host back", (host) => host.connected && host.healthy && host.version === "0.161.0");
+    expect(await uids()).toEqual(before);
+  });
+
+  it("refuse a downgrade without a request, and take the one-step return", async () => {
+    await simulate("down");
+    await linked("down");
+    await offer("down", "0.161.0");
+    await allOf("down", 1, "0.161.0", (host) => host.version === "0.161.0" && host.status?.status === "installed");
+    downloads.length = 0;
+    await offer("down", "0.159.0");
+    const [refused] = await allOf("down", 1, "the refusal", (host) => host.status?.status === "install_failed");
+    expect(refused?.status?.error).toMatch(/^policy_refused: /);
+    expect(refused?.attempt?.steps.map(({ status }) => status)).toEqual([
+      "failed",
+      "skipped",
+      "skipped",
+      "skipped",
+      "skipped",
+    ]);
+    expect(downloads).toHaveLength(0);
+    await offer("down", "0.160.0");
+    await allOf("down", 1, "the return", (host) => host.version === "0.160.0" && host.status?.status === "installed");
+  });
+
+  it.each([
+    ["fail@downloading", "failed", "0.160.0", "download: "],
+    ["fail@verifying", "failed", "0.160.0", "verification: "],
+    ["rolled_back", "rolled_back", "0.160.0", "update to v0.161.0 failed: health: "],
+    ["fail@restarting=0.161.0", "rolled_back", "0.160.0", "update to v0.161.0 failed: install: "],
+    ["rollback_failed", "failed", "0.160.0", "rollback_failed: "],
+  ])("with the fault %s end as %s on %s", async (fault, status, version, error) => {
+    await simulate("fault", { faults: [parseFault(`fault-*:${fault}`)] });
+    await linked("fault");
+    await offer("fault", "0.161.0");
+    const [host] = await allOf(
+      "fault",
+      1,
+      status,
+      (it) => it.attempt?.status === status && it.version === version && it.status?.status === "install_failed",
+    );
+    expect(host?.attempt?.error).toMatch(new RegExp(`^${error}`));
+    expect(host?.attempt?.healthy).toBe(!fault.startsWith("rollback_failed"));
+    if (status === "rolled_back") expect(host?.attempt?.error).toMatch(/; rolled back to v0\.160\.0$/);
+    // The same content again: no attempt before the backoff is over.
+    const before = host?.attempt?.startNanos;
+    await offer("fault", "0.161.0", "b");
+    const [again] = await allOf("fault", 1, "the backoff", (it) => it.status?.error.includes("not before ") ?? false);
+    expect(again?.attempt?.startNanos).toBe(before);
+  });
+
+  it("refuse an archive whose bytes are not those of the offer", async () => {
+    await simulate("bytes");
+    await linked("bytes");
+    const id = Array.from(artifacts).find(([, version]) => version === "0.162.0")?.[0] ?? "";
+    served.set(id, archiveOf("0.161.0"));
+    await offer("bytes", "0.162.0");
+    const [host] = await allOf("bytes", 1, "the failure", (it) => it.attempt?.status === "failed");
+    expect(host?.attempt?.error).toMatch(/^verification: the archive is /);
+    expect(host?.version).toBe("0.160.0");
+    served.delete(id);
+  });
+
+  it("vanish, stay offline or stay silent when told so", async () => {
+    const faults = ["odd-0001:vanish", "odd-0002:silent", "odd-0003:offline"].map(parseFault);
+    const simulation = await simulate("odd", { hosts: 4, faults });
+    expect(simulation.counts()).toEqual({ hosts: 4, connected: 3 });
+    await linked("odd", 3);
+    await offer("odd", "0.161.0");
+    const hosts = await eventually("the others to go on", async () => {
+      const seen = await hostsOf("odd");
+      return seen[2]?.version === "0.161.0" && seen[0]?.connected === false && seen;
+    });
+    expect(hosts.map(({ version }) => version)).toEqual(["0.160.0", "0.160.0", "0.161.0"]);
+    expect(hosts[1]).toMatchObject({ connected: true, attempt: null });
+  });
+
+  it("apply a configuration: APPLYING, then APPLIED with the hash, or FAILED", async () => {
+    await simulate("conf", { hosts: 2, faults: [parseFault("conf-0002:config_failed")] });
+    await linked("conf", 2);
+    const hash = sha256("receivers: {}\n");
+    await db.pool.query("insert into configs (hash, body) values ($1, 'receivers: {}')", [hash]);
+    await db.pool.query(
+      `with opened as (insert into offers (host, recipient, kind, direction, fleet, n, attempt, config_hash)
+         select uid, uid, 'config', 'forward', 'f', 1, 1, $1 from agents where kind = 'collector' returning recipient)
+       select pg_notify('${CHANNELS.offers}', recipient::text) from opened`,
+      [hash],
+    );
+    await eventually("both statuses", async () => {
+      const { rows } = await db.pool.query<{ status: number; hash: Buffer | null }>(
+        "select remote_config_status as status, remote_config_hash as hash from agents where kind = 'collector' order by host_name",
+      );
+      return rows[0]?.status === 1 && rows[1]?.status === 3 && rows.every((row) => row.hash?.equals(hash));
+    });
+  });
+
+  it("the program says that it is ready, and ends by SIGTERM", async () => {
+    const tokenFile = join(folder, "token");
+    await writeFile(tokenFile, `${token}\n`, { mode: 0o600 });
+    const args = ["--server", opamp.endpoint, "--token-file", tokenFile, "--hosts", "2", "--prefix", "cli"];
+    const child = spawn(process.execPath, [SIM, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+    const [line] = (await once(child.stdout, "data")) as [Buffer];
+    expect(JSON.parse(line.toString())).toEqual({ ready: true, hosts: 2, connected: 2 });
+    await linked("cli", 2);
+    child.kill("SIGTERM");
+    expect(await once(child, "exit")).toEqual([0, null]);
+    await eventually("goodbyes", async () => (await hostsOf("cli")).every((host) => !host.connected));
+  });
+});
