@@ -25,7 +25,8 @@ export type Verdict = {
 
 /**
  * Validates the files at and below `gitops.path`. Entries that `selectFiles` wants must have `bytes`; one without is a
- * defect of the caller and throws. `onFile` is told before each file is parsed, so that a watcher can name the slow one.
+ * defect of the caller and throws. `onFile` is told before each file is parsed, so that a watcher can name the slow one,
+ * and with an empty text when all are parsed.
  */
 export function validateRevision(
   files: readonly RepositoryFile[],
@@ -40,6 +41,7 @@ export function validateRevision(
   };
   const parsed = selection.objects.map(read);
   const samples = selection.samples.map(read).map(readSamples);
+  onFile("");
   const own = parsed.map(readObjects);
   const located = own.flatMap((file) => file.located);
   const sources = own.flatMap((file) => file.sources);

@@ -1,0 +1,75 @@
+/**
+ * Runs the git commands that talk to a remote, each as the leader of a process group, so that its time limit and the end
+ * of an activity also end its helpers (ssh, git-remote-https): simple-git interrupts git alone, and an ssh that waits for
+ * a silent server would stay.
+ */
+import { spawn, type ChildProcess } from "node:child_process";
+
+export type GitRun = {
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+};
+export class GitFailed extends Error {
+  override readonly name = "GitFailed";
+}
+
+const MAX_TEXT = 4_000;
+
+/** Resolves when git ends with 0; its group is gone by then in every case. Rejects with GitFailed. */
+export async function runGit(args: readonly string[], { cwd, env, timeoutMs, signal }: GitRun): Promise<void> {
+  const child = spawn("git", args, { cwd, env, detached: true, stdio: ["ignore", "ignore", "pipe"] });
+  let text = "";
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+    text = (text + chunk).slice(-MAX_TEXT);
+  });
+  let ended: string | undefined;
+  const end = (why: string): void => {
+    ended ??= why;
+    killGroup(child);
+  };
+  const timer = setTimeout(() => end(`no answer within ${Math.round(timeoutMs / 1000)} s`), timeoutMs);
+  const abort = (): void => end("cancelled");
+  signal?.addEventListener("abort", abort, { once: true });
+  if (signal?.aborted === true) abort();
+  try {
+    const code = await exitOf(child);
+    if (ended !== undefined) throw new GitFailed(`git ${args.find(isCommand) ?? ""}: ${ended}`);
+    if (code !== 0) throw new GitFailed(summary(text) || `git ended with ${code}`);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+    // a helper that outlived git, or a grandchild that git forgot
+    killGroup(child);
+  }
+}
+
+const isCommand = (arg: string): boolean => /^(?:fetch|init|gc)$/.test(arg);
+
+/** "close", not "exit": until the pipe is closed some helper may still hold it. After a kill nobody does. */
+const exitOf = (child: ChildProcess): Promise<number | string | null> =>
+  new Promise((resolve, reject) => {
+    child.once("error", (error) => reject(new GitFailed(`git cannot be started: ${error.message}`, { cause: error })));
+    child.once("close", (code, signal) => resolve(code ?? signal));
+  });
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/** What git said, without progress, hints and the lines that only repeat the command. */
+function summary(text: string): string {
+  const lines = text
+    .split(/[\r\n]+/)
+    .filter(
+      (line) => line.trim() !== "" && !/^(?:hint|remote: (?:Enumerating|Counting|Compressing)|warning: ?$)/.test(line),
+    );
+  const fatal = lines.filter((line) => /^(?:fatal|error|ssh|remote):?/.test(line));
+  return (fatal.length > 0 ? fatal : lines.slice(-3)).slice(0, 5).join("; ").slice(0, 500);
+}
