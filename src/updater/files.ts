@@ -8,34 +8,34 @@ import { lstat, mkdir, open, readdir, readFile, readlink, rename, rm, statfs, sy
 import { dirname } from "node:path";
 
 export type OutputFile = {
-  write(chunk: Uint8Array): Promise<void>;
+  write: (chunk: Uint8Array) => Promise<void>;
   /** Empties the file and starts over. */
-  restart(): Promise<void>;
-  sync(): Promise<void>;
-  close(): Promise<void>;
+  restart: () => Promise<void>;
+  sync: () => Promise<void>;
+  close: () => Promise<void>;
 };
 
 export type Files = {
   /** Text of a file; undefined when it does not exist. */
-  read(path: string): Promise<string | undefined>;
-  writeDurably(path: string, data: string, mode?: number): Promise<void>;
+  read: (path: string) => Promise<string | undefined>;
+  writeDurably: (path: string, data: string, mode?: number) => Promise<void>;
   /** Renames and makes it durable in both folders. Replaces a file or symlink at `to`. */
-  rename(from: string, to: string): Promise<void>;
+  rename: (from: string, to: string) => Promise<void>;
   /** Makes `path` a symlink to `target` by renaming a new one over it: readers see the old or the new one. */
-  replaceSymlink(target: string, path: string): Promise<void>;
+  replaceSymlink: (target: string, path: string) => Promise<void>;
   /** Copies bytes beside `to`, then renames over it. */
-  copyDurably(from: string, to: string, mode: number): Promise<void>;
+  copyDurably: (from: string, to: string, mode: number) => Promise<void>;
   /** Removes file or folder; nothing there is fine. */
-  remove(path: string): Promise<void>;
-  makeFolder(path: string, mode?: number): Promise<void>;
+  remove: (path: string) => Promise<void>;
+  makeFolder: (path: string, mode?: number) => Promise<void>;
   /** Names in a folder; none when it does not exist. */
-  list(path: string): Promise<string[]>;
-  readLink(path: string): Promise<string | undefined>;
+  list: (path: string) => Promise<string[]>;
+  readLink: (path: string) => Promise<string | undefined>;
   /** SHA-256 in hex; undefined when there is no regular file. */
-  hash(path: string): Promise<string | undefined>;
+  hash: (path: string) => Promise<string | undefined>;
   /** Opens a new file; fails when something is there already. */
-  create(path: string, mode: number): Promise<OutputFile>;
-  freeBytes(path: string): Promise<number>;
+  create: (path: string, mode: number) => Promise<OutputFile>;
+  freeBytes: (path: string) => Promise<number>;
 };
 
 /** Suffix of files that are being written. Whatever bears it at start is a leftover of a killed process. */

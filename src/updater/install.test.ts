@@ -18,6 +18,7 @@ import {
 } from "../../test/support/updater-host.ts";
 import { systemFiles } from "./files.ts";
 import type { HostDeps, Offer } from "./install.ts";
+import { Layout } from "./layout.ts";
 import { beginTracking, runAttempt } from "./run-attempt.ts";
 
 let authority: SigningAuthority;
@@ -167,10 +168,7 @@ describe("an update", () => {
     mkdirSync(bin);
     writeFileSync(join(bin, BINARY), script("0.160.0"), { mode: 0o755 });
     const layout = host.deps(server, authority).layout;
-    const copying = new (layout.constructor as typeof import("./layout.ts").Layout)(
-      { ...layout.settings, activation: "copy" },
-      systemFiles,
-    );
+    const copying = new Layout({ ...layout.settings, activation: "copy" }, systemFiles);
     const report = await update("0.161.0", { layout: copying });
     expect(report).toMatchObject({ status: "succeeded", from: "0.160.0" });
     expect(readFileSync(join(bin, BINARY), "utf8")).toBe(script("0.161.0"));

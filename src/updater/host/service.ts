@@ -9,19 +9,19 @@ export type ServiceAccount = {
 
 export type ServiceManager = {
   /** Throws (class `install`) when there is no such service to stop and start. */
-  checkExists(): Promise<void>;
-  isRunning(): Promise<boolean>;
+  checkExists: () => Promise<void>;
+  isRunning: () => Promise<boolean>;
   /** Afterwards the service was started, limits on restarts forgotten. It need not be healthy. */
-  start(): Promise<void>;
+  start: () => Promise<void>;
   /** Afterwards supervisor and collector are gone, leftovers ended by pid. Throws (class `install`) when one stays. */
-  stop(): Promise<void>;
-  account(): Promise<ServiceAccount>;
+  stop: () => Promise<void>;
+  account: () => Promise<ServiceAccount>;
   /** The host program ends: what runs as its child is stopped; a service of the system goes on. */
-  close(): Promise<void>;
+  close: () => Promise<void>;
 };
 
 export type Log = {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
+  info: (fields: object, message: string) => void;
+  warn: (fields: object, message: string) => void;
+  error: (fields: object, message: string) => void;
 };
