@@ -1,7 +1,7 @@
 /** Starting other workflows from activities: idempotent, "already started" is success. */
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError, type Client } from "@temporalio/client";
 import { platformText, type ArtifactRef } from "../domain/artifact/asset.ts";
-import { poke, QUEUES, WORKFLOW_IDS } from "../workflows/messages.ts";
+import { poke, QUEUES, refresh, WORKFLOW_IDS } from "../workflows/messages.ts";
 
 /** Starts the fetch of one artifact unless one is running. */
 export async function startFetch(client: Client, ref: ArtifactRef): Promise<void> {
@@ -49,25 +49,40 @@ export async function pokeReconcile(client: Client, cause: string): Promise<void
   });
 }
 
-type Startable = { fleet: string; n: number; kind: "change" | "catch_up"; commit: string; version: string | null };
+type Startable = {
+  fleet: string;
+  n: number;
+  kind: "change" | "catch_up";
+  commit: string;
+  version: string | null;
+  run: number;
+};
 
 /** Starts the workflow of an open rollout, with what the Temporal UI lists. Returns false when it runs already. */
-export function startRollout(client: Client, it: Startable): Promise<boolean> {
+export async function startRollout(client: Client, it: Startable): Promise<boolean> {
+  if (it.kind === "catch_up") return startCatchUp(client, it.fleet);
   const to = it.version === null ? "configuration" : `v${it.version}`;
   return startOnce(() =>
-    it.kind === "change"
-      ? client.workflow.start("rollout", {
-          workflowId: WORKFLOW_IDS.rollout(it.fleet, it.n),
-          taskQueue: QUEUES.control,
-          args: [{ fleet: it.fleet, n: it.n }],
-          staticSummary: `fleet ${it.fleet} → ${to}`,
-          staticDetails: `Rollout ${it.n} of fleet ${it.fleet}, commit ${it.commit.slice(0, 12)}`,
-        })
-      : client.workflow.start("catchUp", {
-          workflowId: WORKFLOW_IDS.catchUp(it.fleet),
-          taskQueue: QUEUES.control,
-          args: [{ fleet: it.fleet }],
-          staticSummary: `fleet ${it.fleet}: hosts that came late`,
-        }),
+    client.workflow.start("rollout", {
+      workflowId: WORKFLOW_IDS.rollout(it.fleet, it.n),
+      taskQueue: QUEUES.control,
+      args: [{ fleet: it.fleet, n: it.n }],
+      memo: { run: it.run },
+      staticSummary: `fleet ${it.fleet} → ${to}`,
+      staticDetails: `Rollout ${it.n} of fleet ${it.fleet}, commit ${it.commit.slice(0, 12)}`,
+    }),
   );
+}
+
+/** Wakes the catch-up of a fleet with a signal, so that one that is just ending sees the new work. */
+async function startCatchUp(client: Client, fleet: string): Promise<boolean> {
+  await client.workflow.signalWithStart("catchUp", {
+    workflowId: WORKFLOW_IDS.catchUp(fleet),
+    taskQueue: QUEUES.control,
+    args: [{ fleet }],
+    signal: refresh,
+    signalArgs: [{ cause: "planned" }],
+    staticSummary: `fleet ${fleet}: hosts that came late`,
+  });
+  return false;
 }

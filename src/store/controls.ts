@@ -74,10 +74,15 @@ const auditOf = (call: ControlCall) => ({
   object: `rollout/${call.fleet}/${call.n}`,
 });
 
+/** What the same call was answered before; undefined when it is new. */
+export async function recallControl(db: Db, call: ControlCall): Promise<Applied | undefined> {
+  const { rows } = await db.query<{ answer: Applied }>("select answer from idempotency where key = $1", [keyOf(call)]);
+  return rows[0]?.answer;
+}
+
 async function recall(tx: Db, call: ControlCall): Promise<Applied | undefined> {
   await tx.query("select pg_advisory_xact_lock(hashtextextended($1, 7))", [keyOf(call)]);
-  const { rows } = await tx.query<{ answer: Applied }>("select answer from idempotency where key = $1", [keyOf(call)]);
-  return rows[0]?.answer;
+  return recallControl(tx, call);
 }
 
 async function refuse(

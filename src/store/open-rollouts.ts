@@ -3,6 +3,7 @@ import type { ActiveRollout } from "../domain/rollout/plan.ts";
 import type { Db } from "./database.ts";
 
 export type OpenRollout = {
+  run: number;
   fleet: string;
   n: number;
   kind: "change" | "catch_up";
@@ -13,7 +14,7 @@ export type OpenRollout = {
 /** Open changes, and catch-ups with a host that can be offered now or is in flight. */
 export async function openRollouts(db: Db, now: Date): Promise<OpenRollout[]> {
   const { rows } = await db.query<OpenRollout>(
-    `select r.fleet, r.n, r.kind, r.commit, r.version from rollouts r
+    `select r.fleet, r.n, r.kind, r.commit, r.version, r.run from rollouts r
       where r.state not in ('succeeded', 'failed', 'aborted', 'rolled_back', 'superseded')
         and (r.kind = 'change' or exists (select from targets t join attempts a using (fleet, n, host, attempt)
           join agents c on c.uid = t.host where t.fleet = r.fleet and t.n = r.n and a.finished_at is null

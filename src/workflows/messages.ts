@@ -66,4 +66,7 @@ export const poke = defineSignal<[{ cause: string }]>("poke");
 /** The planner tells an active rollout that a newer change is wanted. */
 export const supersede = defineSignal<[{ commit: string }]>("supersede");
 
+/** Rows of a rollout changed besides its workflow: a wave or the planner asks it to read them again. */
+export const refresh = defineSignal<[{ cause: string }]>("refresh");
+
 export const progress = defineQuery<unknown>("progress");
