@@ -1,0 +1,131 @@
+/** The updater as a process on a real host: versions installed, taken back, and the process killed on the way. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { BRAND } from "../../src/domain/brand.ts";
+import { PACKAGE_STATUS, textAttribute } from "../../src/protocol/messages.ts";
+import type { SigningAuthority } from "../../src/signing/authority.ts";
+import { CRASH_POINTS } from "../../src/updater/crash-points.ts";
+import { openTestAuthority, serveArchives, sha256, type Archive, type ArchiveServer } from "../support/updater-host.ts";
+import { demoArchive, ProcessHost } from "../support/updater-process.ts";
+
+let authority: SigningAuthority;
+let good: Archive;
+let broken: Archive;
+let archives: ArchiveServer;
+let host: ProcessHost;
+
+beforeAll(async () => {
+  authority = await openTestAuthority();
+  good = await demoArchive(authority, "0.161.0");
+  broken = await demoArchive(authority, "0.163.0", 1);
+  archives = await serveArchives([good, broken]);
+});
+afterAll(async () => await archives.close());
+beforeEach(async () => void (host = await ProcessHost.create(archives, authority)));
+afterEach(async () => await host.destroy());
+
+const runs = async () => {
+  const { supervisors, collectors } = await host.processes();
+  return { supervisors: supervisors.length, collectors: collectors.length };
+};
+
+describe("a real host", () => {
+  it("installs what is offered: current, marker, running collector and component agree", async () => {
+    await host.start();
+    await host.opamp.until("collector 0.160.0", () => host.reportedVersion === "0.160.0");
+    const collectorUid = host.opamp.stateOf(false).instanceUid;
+    const own = () => host.opamp.stateOf(true).agentDescription?.nonIdentifyingAttributes ?? new Map();
+    await host.opamp.until("link", () => textAttribute(own(), BRAND.attributes.collectorUid) === collectorUid);
+    host.offer(good);
+    await host.attemptEnds("succeeded", "0.161.0");
+    await host.opamp.until("collector 0.161.0", () => host.reportedVersion === "0.161.0");
+    expect([host.active, host.binaryVersion, host.journalExists]).toEqual([
+      "0.161.0",
+      "otelcol-contrib version 0.161.0",
+      false,
+    ]);
+    expect(host.marker("0.161.0")).toMatchObject({
+      previousVersion: "0.160.0",
+      archiveSha256: sha256(good.bytes),
+      source: "package",
+    });
+    expect(host.attempt?.steps.map(({ step, status }) => `${step} ${status}`)).toEqual([
+      "downloading done",
+      "verifying done",
+      "installing done",
+      "restarting done",
+      "health_check done",
+    ]);
+    expect(host.status?.status).toBe(PACKAGE_STATUS.installed);
+    expect(await runs()).toEqual({ supervisors: 1, collectors: 1 });
+    expect(host.log).not.toMatch(/enrollment-token|download-token/);
+  });
+
+  it("takes a version back that is healthy once and then is not", async () => {
+    await host.start();
+    await host.opamp.until("updater", () => host.opamp.stateOf(true).instanceUid !== undefined);
+    host.offer(broken);
+    await host.attemptEnds("rolled_back", "0.163.0");
+    expect(host.attempt?.error).toMatch(/^update to v0\.163\.0 failed: health: .*503; rolled back to v0\.160\.0$/);
+    expect([host.active, host.binaryVersion, host.journalExists]).toEqual([
+      "0.160.0",
+      "otelcol-contrib version 0.160.0",
+      false,
+    ]);
+    await host.opamp.until("collector 0.160.0", () => host.reportedVersion === "0.160.0");
+    expect(host.opamp.stateOf(true).health).toMatchObject({
+      healthy: true,
+      lastError: expect.stringMatching(/^last update failed: /) as string,
+    });
+  });
+
+  it("SIGTERM ends updater, supervisor and collector; a start after kill -9 ends the orphans and runs one of each", async () => {
+    await host.start();
+    await host.opamp.until("collector", () => host.reportedVersion === "0.160.0");
+    await host.signal("SIGKILL");
+    expect(await runs()).toEqual({ supervisors: 1, collectors: 1 });
+    const [orphan] = (await host.processes()).supervisors;
+    await host.start();
+    await host.opamp.until("collector again", () =>
+      host.opamp.messages.some(({ sequenceNum, health }) => sequenceNum > 0n && health?.healthy === true),
+    );
+    const { supervisors } = await host.processes();
+    expect(supervisors).toHaveLength(1);
+    expect(supervisors[0]?.pid).not.toBe(orphan?.pid);
+    expect(await host.signal("SIGTERM")).toBe(0);
+    expect(await runs()).toEqual({ supervisors: 0, collectors: 0 });
+  });
+
+  it("a second updater on the same folders is refused", async () => {
+    await host.start();
+    const first = host.opamp.messages.length;
+    expect(first).toBeGreaterThanOrEqual(0);
+    await expect(host.startSecond()).rejects.toThrow(/another updater \(process \d+\) uses/);
+  });
+});
+
+describe("killed at a named point, the next start brings the old or the new version, healthy", () => {
+  it.each(CRASH_POINTS)("%s", async (point) => {
+    const rollback = point.startsWith("rollback");
+    await host.start(point);
+    await host.opamp.until("updater", () => host.opamp.stateOf(true).instanceUid !== undefined);
+    const archive = rollback ? broken : good;
+    host.offer(archive);
+    expect(await host.died()).toBe("SIGKILL");
+    const before = host.opamp.messages.length;
+    await host.start();
+    await host.opamp.until("told", () =>
+      host.opamp.messages
+        .slice(before)
+        .some(({ health }) => health?.componentHealthMap.has(BRAND.updateComponent) === true),
+    );
+    const finished = ["activated", "started", "healthy", "closed"].includes(point);
+    expect(host.active).toBe(finished ? "0.161.0" : "0.160.0");
+    expect(host.binaryVersion).toBe(`otelcol-contrib version ${host.active}`);
+    expect(host.journalExists).toBe(false);
+    expect(await runs()).toEqual({ supervisors: 1, collectors: 1 });
+    await host.opamp.until("collector", () => host.reportedVersion === host.active);
+    const expected = rollback ? "rolled_back" : point === "closed" ? "succeeded" : "failed";
+    expect(host.attempt).toMatchObject({ version: archive.version, status: expected, healthy: true });
+    if (expected === "failed") expect(host.attempt?.error).toContain("interrupted");
+  });
+});
