@@ -1,5 +1,5 @@
 /** Why an agent is what it is, as sentences: kind, fleet, wanted and running version, offer, attempt, updater. */
-import type { AgentDetailView } from "../store/agent-list.ts";
+import type { AgentDetailView, AgentView } from "../store/agent-list.ts";
 
 export type Because = { what: string; why: string };
 
@@ -47,3 +47,19 @@ const offerLine = (offer: NonNullable<AgentDetailView["offer"]>): Because => ({
   why:
     offer.sentAt === null ? `opened ${offer.openedAt}, not sent yet` : `opened ${offer.openedAt}, sent ${offer.sentAt}`,
 });
+
+/** One sentence for a list: the most important thing that keeps this agent from being as wanted, or that all is well. */
+export function whyNow(agent: AgentView): string {
+  if (!agent.connected) return `not heard since ${agent.lastSeenAt.toISOString()}; values are from then`;
+  if (!agent.healthy) return agent.lastError || agent.healthStatus || "it reports itself unhealthy, without a cause";
+  if (agent.link === "mismatch") return `updater refused: ${agent.linkReason}`;
+  if (agent.renderError !== null) return `keeps its configuration: ${agent.renderError}`;
+  if (agent.kind !== "collector") return agent.kindReason;
+  if (agent.configStatus === CONFIG_FAILED) return `configuration failed: ${agent.configError}`;
+  if (agent.offer !== null) return offerLine(agent.offer).what;
+  if (agent.wantedVersion !== null && agent.wantedVersion !== agent.version)
+    return `Git wants ${agent.wantedVersion}; nothing is offered now`;
+  return agent.fleet === null ? `unassigned: ${agent.fleetReason}` : "as wanted";
+}
+/** RemoteConfigStatuses_FAILED of OpAMP. */
+const CONFIG_FAILED = 3;

@@ -25,13 +25,24 @@ export async function countAgents(db: Db): Promise<SystemCounts> {
   return row;
 }
 
-export type GitSummary = { state: string; appliedCommit: string | null; appliedAt: Date | null };
+export type GitSummary = {
+  state: "never" | "ok" | "error";
+  seenCommit: string | null;
+  appliedCommit: string | null;
+  appliedAt: Date | null;
+  checkedAt: Date | null;
+  errorCode: string | null;
+  errorMessage: string | null;
+};
 
 export async function gitSummary(db: Db): Promise<GitSummary> {
   const { rows } = await db.query<GitSummary>(
-    `select state, applied_commit as "appliedCommit", applied_at as "appliedAt" from gitops_state`,
+    `select state, seen_commit as "seenCommit", applied_commit as "appliedCommit", applied_at as "appliedAt",
+       checked_at as "checkedAt", error_code as "errorCode", error_message as "errorMessage" from gitops_state`,
   );
-  return rows[0] ?? { state: "never", appliedCommit: null, appliedAt: null };
+  const row = rows[0];
+  if (row === undefined) throw new Error("the row of gitops_state is gone");
+  return row;
 }
 
 /** Rollouts of changes by state. */

@@ -10,7 +10,7 @@ import { deleteAgent, listAgents, readAgent, type AgentDetailView, type AgentVie
 import { appendAudit } from "../../store/audit.ts";
 import { notify, transaction, type Pool } from "../../store/database.ts";
 import { principalOf, type Principal } from "../auth.ts";
-import { explainAgent } from "../explain-agent.ts";
+import { explainAgent, whyNow } from "../explain-agent.ts";
 
 type AgentDeps = { pool: Pool; now: () => Date };
 const params = z.object({ uid });
@@ -140,6 +140,7 @@ const showAgent = (it: AgentView): z.output<typeof rest.agent> => ({
   phase: it.phase,
   phaseSince: it.phaseSince?.toISOString() ?? null,
   link: { state: it.link, reason: it.linkReason, uid: it.linkUid },
+  why: whyNow(it),
 });
 /** Times that come out of PostgreSQL inside JSON carry an offset. */
 const utc = (text: string): string => new Date(text).toISOString();

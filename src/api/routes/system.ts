@@ -5,7 +5,7 @@ import type { ServerSettings } from "../../domain/config/server-config.ts";
 import { problems } from "../../domain/rest/problem.ts";
 import { me, ready, system } from "../../domain/rest/system.ts";
 import type { Pool } from "../../store/database.ts";
-import { countAgents, gitSummary } from "../../store/system.ts";
+import { countAgents, gitSummary, type GitSummary } from "../../store/system.ts";
 import { principalOf } from "../auth.ts";
 
 type SystemDeps = {
@@ -73,7 +73,7 @@ export const systemRoutes =
           publicUrl: server.publicUrl,
           temporal: { reachable, namespace: temporal.namespace, uiUrl: temporal.uiUrl ?? null },
           counts,
-          git: { ...git, appliedAt: git.appliedAt?.toISOString() ?? null },
+          git: showGit(git),
         };
       },
     });
@@ -87,3 +87,12 @@ export const systemRoutes =
       },
     });
   };
+
+const showGit = (git: GitSummary): z.output<typeof system>["git"] => ({
+  state: git.state,
+  seenCommit: git.seenCommit,
+  appliedCommit: git.appliedCommit,
+  appliedAt: git.appliedAt?.toISOString() ?? null,
+  checkedAt: git.checkedAt?.toISOString() ?? null,
+  error: git.errorCode === null ? null : { code: git.errorCode, message: git.errorMessage ?? "" },
+});

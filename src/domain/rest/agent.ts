@@ -41,6 +41,7 @@ export const agent = z.object({
   phase: z.string().nullable().describe("of its open attempt"),
   phaseSince: timeOrNull,
   link: z.object({ state: z.enum(["none", "linked", "mismatch"]), reason: z.string(), uid: uid.nullable() }),
+  why: z.string().describe("one sentence: what keeps it from being as wanted, or that all is well"),
 });
 export const agentPage = page(agent);
 

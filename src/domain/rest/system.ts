@@ -25,7 +25,14 @@ export const system = z.object({
     healthyCollectors: z.int(),
     unassigned: z.int(),
   }),
-  git: z.object({ state: z.string(), appliedCommit: z.string().nullable(), appliedAt: timeOrNull }),
+  git: z.object({
+    state: z.enum(["never", "ok", "error"]),
+    seenCommit: z.string().nullable().describe("head of the branch at the last fetch"),
+    appliedCommit: z.string().nullable().describe("the commit in force"),
+    appliedAt: timeOrNull,
+    checkedAt: timeOrNull,
+    error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  }),
 });
 
 export const ready = z.object({
