@@ -23,6 +23,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const services = await startServices({
     dataDir,
     log: (line) => console.error(line),
+    env: {}, // never the servers that somebody's DATABASE_URL and TEMPORAL_ADDRESS name
     // Tests kill processes, not machines: what was written stays in the page cache.
     postgresSettings: { fsync: "off" },
   });
