@@ -163,12 +163,13 @@ class Client implements AgentClient {
     socket.on("ping", () => {
       this.heardAt = performance.now();
     });
-    socket.on("unexpected-response", (request, response) => {
+    socket.on("unexpected-response", (_, response) => {
       const status = response.statusCode ?? 0;
       if (status === 429 || status === 503)
         this.waitAtLeastMs = retryAfterMs(response.headers["retry-after"], Date.now()) ?? 0;
       this.options.log.warn({ status }, "the server refused the connection");
-      request.destroy();
+      // Whoever listens for this must end the handshake; only then does the close event come.
+      socket.terminate();
     });
     socket.on("error", (error) => this.options.log.warn({ error: error.message }, "OpAMP connection failed"));
     socket.on("close", (code) => this.lost(socket, code));

@@ -3,10 +3,15 @@
  * begins; a new start time or an unhealthy report ends it; silence does neither (design/rollouts, "Targets and attempts").
  */
 export type HealthReport = { healthy: boolean; startTimeUnixNano: bigint };
-export type HealthSince = { healthy: boolean; healthySince: Date | null; startTimeNanos: bigint };
+/** `Moment`: whatever the caller keeps time in. */
+export type HealthSince<Moment> = { healthy: boolean; healthySince: Moment | null; startTimeNanos: bigint };
 
 /** State after a report that arrived at `now`. */
-export function healthAfter(before: HealthSince, report: HealthReport, now: Date): HealthSince {
+export function healthAfter<Moment>(
+  before: HealthSince<Moment>,
+  report: HealthReport,
+  now: Moment,
+): HealthSince<Moment> {
   const startTimeNanos = report.startTimeUnixNano;
   if (!report.healthy) return { healthy: false, healthySince: null, startTimeNanos };
   const unbroken = before.healthy && before.healthySince !== null && before.startTimeNanos === startTimeNanos;
