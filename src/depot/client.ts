@@ -34,6 +34,8 @@ export type DepotClient = {
   /** The state of a job, waiting up to `waitMs` for its end. */
   job(id: string, waitMs: number, signal?: AbortSignal): Promise<wire.Job>;
   adopt(epoch: string): Promise<void>;
+  /** Whether it is there. Never fails. */
+  answers(): Promise<boolean>;
   /** Content from `offset`; the caller compares the digest of what it read. */
   read(sha256: string, offset?: number, signal?: AbortSignal): Promise<ReadAnswer>;
   close(): Promise<void>;
@@ -78,6 +80,11 @@ export function createDepotClient({ controlUrl, readUrl }: DepotAddress, options
     adopt: async (epoch) => {
       await tell(wire.PATHS.adopt, json("POST", { epoch }));
     },
+    answers: () =>
+      tell(wire.PATHS.health, { method: "GET" }).then(
+        () => true,
+        () => false,
+      ),
     read: (sha256, offset = 0, signal) => readContent(dispatcher, options.tokens.read, readUrl, sha256, offset, signal),
     close: () => dispatcher.close(),
   };

@@ -308,11 +308,23 @@ export const ERRORS = {
     tell: "operator",
     says: (d: { reason: string }) => `the release was revoked: ${d.reason}`,
   },
+  artifact_redirect_refused: {
+    status: 502,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { url: string; because: string }) => `the source redirects to ${d.url}, which is refused: ${d.because}`,
+  },
   artifact_changed: {
     status: 409,
     handling: "halt",
     tell: "operator",
     says: (d: { asset: string }) => `${d.asset} was verified with other bytes before; a release never changes`,
+  },
+  no_source: {
+    status: 503,
+    handling: "wait",
+    tell: "nobody",
+    says: (d: { sha256: string }) => `no node has ${d.sha256} yet`,
   },
   staging_gone: {
     status: 503,

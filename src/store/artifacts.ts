@@ -197,3 +197,19 @@ function finalCause(row: ArtifactRow | undefined): Readiness["failed"] {
   if (row.state !== "failed") return undefined;
   return { code: row.errorCode ?? "internal", message: row.errorMessage ?? "the artifact cannot be had" };
 }
+
+/** Whether a node that answers, or a staging, has the bytes. */
+export async function existsSomewhere(db: Db, sha256: string): Promise<boolean> {
+  const { rows } = await db.query<{ there: boolean }>(
+    `select exists (select from copies c join depots d using (node_id)
+         where c.sha256 = decode($1, 'hex') and c.disks > 0 and d.error is null and d.state <> 'removed')
+       or exists (select from staging where sha256 = decode($1, 'hex')) as there`,
+    [sha256],
+  );
+  return rows[0]?.there === true;
+}
+
+/** Wanted artifacts with these bytes. */
+export async function artifactsWithDigest(db: Db, sha256: string): Promise<ArtifactRow[]> {
+  return (await db.query<ArtifactRow>(`${SELECT} where a.wanted and a.sha256 = decode($1, 'hex')`, [sha256])).rows;
+}

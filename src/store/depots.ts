@@ -287,3 +287,26 @@ export async function listExecutions(db: Db, limit: number): Promise<Record<stri
   );
   return rows;
 }
+
+/** Nodes with work in an execution, with the staging host of their puts. */
+export async function plannedNodes(
+  db: Db,
+  execution: string,
+): Promise<{ node: string; kind: WorkRow["kind"]; source: string }[]> {
+  const { rows } = await db.query<{ node: string; kind: WorkRow["kind"]; source: string }>(
+    `select distinct node_id as node, kind, case when kind = 'put' then source else '' end as source
+     from replication_work where execution = $1 order by 1, 2, 3`,
+    [execution],
+  );
+  return rows;
+}
+
+/** Ends pending work of a node as failed. */
+export async function failPending(db: Db, execution: string, nodeId: string, kind: WorkRow["kind"]): Promise<void> {
+  const ended = await db.query<{ sha256: string }>(
+    `update replication_work set state = 'failed', error_code = 'internal', error_message = 'its activity did not come back'
+     where execution = $1 and node_id = $2 and kind = $3 and state = 'pending' returning encode(sha256, 'hex') as sha256`,
+    [execution, nodeId, kind],
+  );
+  for (const { sha256 } of ended.rows) await notify(db, CHANNELS.artifacts, sha256);
+}

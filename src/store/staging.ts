@@ -100,3 +100,8 @@ export async function releaseStaged(
   await forgetStaged(tx, sha256, holder);
   return true;
 }
+
+/** Forgets what a host that does not answer had staged; when it returns it removes files that no row names. */
+export async function abandonHolder(db: Db, holder: string): Promise<void> {
+  await db.query("delete from staging where holder = $1", [holder]);
+}

@@ -48,8 +48,10 @@ export function planReplication(
       choose,
     );
     plan.missing += lacking.length;
-    if (holders.length === 0 && artifact.stagedAt.length === 0) plan.lost.push(artifact.sha256);
-    else plan.work.push(...planArtifact(artifact, holders, lacking, minCopies, choose, toSend));
+    if (holders.length === 0 && artifact.stagedAt.length === 0) {
+      // with no node answering nothing is known, and nothing is said
+      if (nodes.length > 0) plan.lost.push(artifact.sha256);
+    } else plan.work.push(...planArtifact(artifact, holders, lacking, minCopies, choose, toSend));
   }
   return plan;
 }

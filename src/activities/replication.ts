@@ -1,0 +1,200 @@
+/**
+ * What replication does outside its workflows: asking nodes, planning, releasing staging, watching for a reason to run
+ * again. Inputs and outputs are references and counts; lists are rows.
+ */
+import { cancellationSignal, heartbeat } from "@temporalio/activity";
+import type { Client } from "@temporalio/client";
+import type { Logger } from "pino";
+import { CHANNELS } from "../domain/channels.ts";
+import { planReplication, seededChoose } from "../domain/depot/plan-replication.ts";
+import { failure, isFailure } from "../domain/errors.ts";
+import { artifactsWithDigest } from "../store/artifacts.ts";
+import { transaction, type Pool } from "../store/database.ts";
+import * as rows from "../store/depots.ts";
+import { appendEvent } from "../store/events.ts";
+import type { Listener } from "../store/listen.ts";
+import { abandonHolder, stagingHolders } from "../store/staging.ts";
+import { withActivityFailures } from "./artifact-failure.ts";
+import type { Staging } from "./artifact-staging.ts";
+import type { DepotClients } from "./depot-clients.ts";
+import { pullNode, pushNode, type NodeWork } from "./replication-transfers.ts";
+import { startFetch } from "./start-workflows.ts";
+
+export type ReplicationDeps = {
+  pool: Pool;
+  listener: Listener;
+  client: Client;
+  depots: DepotClients;
+  staging: Staging;
+  minCopies: number;
+  log: Pick<Logger, "info" | "warn" | "error">;
+};
+export type ReplicationActivities = ReturnType<typeof createReplicationActivities>;
+export type Execution = { execution: string; epoch: string; generation: number };
+export type Probe = { node: string; answer: "ok" | "silent" | "stale" | "superseded" };
+export type Planned = { pushes: { holder: string; node: string }[]; pulls: string[]; missing: number; lost: number };
+export type Reason = "generation" | "depot" | "quantum";
+export type Summary = {
+  nodes: number;
+  puts: number;
+  copies: number;
+  failed: number;
+  bytes: number;
+  have: string;
+  want: number;
+};
+
+/** Queues: `releaseStaging` and `pushNode` on `staging-<host>`, `pullNode` and `watchReplication` on `observe`. */
+export function createReplicationActivities(deps: ReplicationDeps) {
+  return withActivityFailures(
+    {
+      readGeneration: async (): Promise<{ epoch: string; generation: number }> => {
+        const { epoch, generation } = await rows.readWantedSet(deps.pool);
+        return { epoch, generation };
+      },
+      /** Step 1: what is wanted now, and the nodes and staging hosts there are. */
+      openExecution: (it: Execution & { cause: string }) => openExecution(deps, it),
+      /** Steps 2 and 3 for one node: it gets the configuration, then says what it has. */
+      probeNode: (it: Execution & { node: string }) => probeNode(deps, it),
+      /** Step 4 for this host: copies that the execution proved to be replicated are removed. */
+      releaseStaging: (it: Execution) => deps.staging.release({ ...it, minCopies: deps.minCopies }),
+      /** Who gets what, as rows. Artifacts that nobody has are fetched again. */
+      planWork: (it: Execution) => planWork(deps, it),
+      /** Steps 5 and 6 for one node. */
+      pushNode: (it: NodeWork) => pushNode(deps, it),
+      pullNode: (it: NodeWork) => pullNode(deps, it),
+      /** Work of an activity that did not come back is ended, so that nobody waits for it. */
+      failPending: (it: { execution: string; node: string; kind: "put" | "copy" }) =>
+        rows.failPending(deps.pool, it.execution, it.node, it.kind),
+      /** The host of a staging does not answer: what only it has is fetched again. */
+      abandonStaging: (holder: string) => abandonHolder(deps.pool, holder),
+      closeExecution: (it: {
+        execution: string;
+        state: "ended" | "stale" | "superseded";
+        lost: number;
+        released: number;
+        skipped: string[];
+      }) => closeExecution(deps, it),
+      /** Waits for a reason to run: the generation moved, a depot joined or returned, or the time is over. */
+      watchReplication: (it: { generation: number; atMostMs: number }) => watchReplication(deps, it),
+    },
+    deps.log,
+  );
+}
+
+async function openExecution({ pool }: ReplicationDeps, it: Execution & { cause: string }) {
+  const { epoch, generation } = await rows.readWantedSet(pool);
+  await rows.openExecution(pool, { id: it.execution, cause: it.cause, epoch, generation });
+  const nodes = await rows.listDepots(pool);
+  return { generation, nodes: nodes.map((node) => node.nodeId), holders: await stagingHolders(pool) };
+}
+
+async function probeNode(deps: ReplicationDeps, it: Execution & { node: string }): Promise<Probe> {
+  const { pool } = deps;
+  const { node } = it;
+  const [wanted, depot, all] = await Promise.all([
+    rows.readWantedSet(pool),
+    rows.depotById(pool, node),
+    rows.listDepots(pool),
+  ]);
+  if (wanted.generation !== it.generation || depot === undefined) return { node, answer: "superseded" };
+  const client = deps.depots.of(depot);
+  const peers = all.map((other) => new URL(other.readUrl).origin);
+  try {
+    await client.putConfig(wanted, peers);
+    const { generation, epoch, list, disks } = await client.list();
+    if (generation !== it.generation || epoch !== it.epoch)
+      throw failure("depot_generation", { sent: it.generation, current: generation });
+    const copies = Object.entries(list).map(([sha256, count]) => ({ sha256, disks: count }));
+    await transaction(pool, (tx) =>
+      rows.depotAnswered(tx, node, { execution: it.execution, generation, disks, copies }),
+    );
+    return { node, answer: "ok" };
+  } catch (error) {
+    if (!isFailure(error)) throw error;
+    deps.log.warn({ node, code: error.code }, error.message);
+    await rows.depotSilent(pool, node, `${error.code}: ${error.message}`);
+    return { node, answer: error.code === "depot_generation" ? "stale" : "silent" };
+  }
+}
+
+async function planWork(deps: ReplicationDeps, { execution }: Execution): Promise<Planned> {
+  const { nodes, wanted } = await rows.planFacts(deps.pool, execution);
+  const { work, lost, missing } = planReplication(nodes, wanted, deps.minCopies, seededChoose(seedOf(execution)));
+  await transaction(deps.pool, (tx) => rows.savePlan(tx, execution, work));
+  for (const sha256 of lost) await bringBack(deps, sha256);
+  const saved = await rows.plannedNodes(deps.pool, execution);
+  return {
+    pushes: saved.flatMap(({ node, kind, source }) => (kind === "put" ? [{ node, holder: source }] : [])),
+    pulls: [...new Set(saved.flatMap(({ node, kind }) => (kind === "copy" ? [node] : [])))],
+    missing,
+    lost: lost.length,
+  };
+}
+
+/** A wanted artifact without any copy within reach is said to be lost, and fetched again from its source. */
+async function bringBack({ pool, client, log }: ReplicationDeps, sha256: string): Promise<void> {
+  log.error({ sha256 }, "no node that answers has this artifact, and it is not staged: it is fetched again");
+  await appendEvent(pool, "depots", { kind: "lost", sha256 });
+  for (const artifact of await artifactsWithDigest(pool, sha256)) await startFetch(client, artifact);
+}
+
+const seedOf = (text: string): number => {
+  let seed = 0;
+  for (const char of text) seed = (Math.imul(seed, 31) + (char.codePointAt(0) ?? 0)) | 0;
+  return seed;
+};
+
+type Closing = {
+  execution: string;
+  state: "ended" | "stale" | "superseded";
+  lost: number;
+  released: number;
+  skipped: string[];
+};
+
+async function closeExecution({ pool }: ReplicationDeps, it: Closing): Promise<Summary> {
+  const { lost, released, skipped } = it;
+  const result = await rows.closeExecution(pool, it.execution, it.state, { lost, released, skipped });
+  const { nodes, puts, copies, failed, bytes, want } = result;
+  await appendEvent(pool, "depots", {
+    kind: "execution",
+    id: it.execution,
+    state: it.state,
+    puts,
+    copies,
+    failed,
+    lost,
+    released,
+  });
+  const counts = Object.values(result.have);
+  const have = counts.length === 0 ? "-" : `${Math.min(...counts)}..${Math.max(...counts)}`;
+  return { nodes, puts, copies, failed, bytes, have, want };
+}
+
+const LOOK_EVERY_MS = 5_000;
+
+async function watchReplication(deps: ReplicationDeps, it: { generation: number; atMostMs: number }): Promise<Reason> {
+  const signal = cancellationSignal();
+  const until = performance.now() + it.atMostMs;
+  for (let looks = 0; ; looks++) {
+    signal.throwIfAborted();
+    heartbeat();
+    const woken = deps.listener.next(CHANNELS.artifacts, LOOK_EVERY_MS, (payload) => payload === "", signal);
+    const { generation } = await rows.readWantedSet(deps.pool);
+    if (generation !== it.generation) return "generation";
+    // who was away a moment ago is not asked again at once
+    if (await depotCame(deps, looks > 0)) return "depot";
+    if (performance.now() >= until) return "quantum";
+    await woken;
+  }
+}
+
+/** A node that no execution has asked yet, or one that was unreachable and answers again. */
+async function depotCame({ pool, depots }: ReplicationDeps, askAway: boolean): Promise<boolean> {
+  const all = await rows.listDepots(pool);
+  if (all.some((depot) => depot.answeredAt === null && depot.error === null)) return true;
+  const away = all.filter((depot) => askAway && depot.error?.startsWith("depot_unreachable") === true);
+  const answers = await Promise.all(away.map((depot) => depots.of(depot).answers()));
+  return answers.includes(true);
+}
