@@ -1,0 +1,85 @@
+/**
+ * `POST /gitops/webhook`: a push wakes the sync. It has a credential of its own, GitLab's token or GitHub's HMAC over the
+ * raw body; what the body says does not count, the remote's head at fetch time does (decisions, Git and Webhook).
+ */
+import "@fastify/rate-limit";
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from "fastify";
+import { failure } from "../../domain/errors.ts";
+import { judgeDelivery, type Proofs } from "../../domain/gitops/webhook.ts";
+import { noteDelivery } from "../../store/gitops.ts";
+import { askForSync, type GitopsRouteDeps } from "./gitops.ts";
+
+export type GitopsWebhookDeps = GitopsRouteDeps & {
+  /** `gitops.webhookSecret`; undefined when none is configured. Read at each delivery, so that rotating needs no restart. */
+  secret: () => Promise<string | undefined>;
+  /** Deliveries per minute, of all senders together. */
+  perMinute?: number;
+};
+
+const MAX_BYTES = 1024 ** 2;
+const PER_MINUTE = 60;
+
+const PROOFS: Proofs = {
+  hmacSha256: (secret, body) => createHmac("sha256", secret).update(body).digest(),
+  equal: (a, b) => a.length === b.length && timingSafeEqual(a, b),
+};
+
+export const gitopsWebhookRoutes =
+  (deps: GitopsWebhookDeps): FastifyPluginAsync =>
+  async (app) => {
+    readRawJson(app);
+    const count = app.createRateLimit({
+      max: deps.perMinute ?? PER_MINUTE,
+      timeWindow: 60_000,
+      keyGenerator: () => "gitops-webhook",
+    });
+    app.route({
+      method: "POST",
+      url: "/gitops/webhook",
+      bodyLimit: MAX_BYTES,
+      schema: {
+        tags: ["gitops"],
+        summary: "A push: GitLab's X-Gitlab-Token or GitHub's X-Hub-Signature-256",
+        security: [],
+      },
+      handler: async (request, reply) => {
+        const secret = (await deps.secret())?.trim();
+        if (secret === undefined || secret === "") throw failure("webhook_not_configured", undefined);
+        if (judgeDelivery(deliveryOf(request), secret, PROOFS) === "refused")
+          throw failure("unauthenticated", undefined);
+        const limit = await count(request);
+        if (!limit.isAllowed && limit.isExceeded) throw failure("rate_limited", { retryAfterS: limit.ttlInSeconds });
+        const at = deps.now();
+        await noteDelivery(deps.pool, at);
+        return reply.code(202).send(await askForSync(deps, at, "webhook"));
+      },
+    });
+  };
+
+/** The signature is over the bytes, so this scope parses nothing; another content type answers 415. */
+function readRawJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "buffer", bodyLimit: MAX_BYTES }, (_request, body, done) => {
+    done(null, body);
+  });
+}
+
+function deliveryOf(request: FastifyRequest): Parameters<typeof judgeDelivery>[0] {
+  const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+  return {
+    gitlabTokens: valuesOf(request, "x-gitlab-token"),
+    githubSignatures: valuesOf(request, "x-hub-signature-256"),
+    body,
+  };
+}
+
+/** Node joins repeated headers with a comma; the raw list keeps them apart. */
+function valuesOf(request: FastifyRequest, name: string): string[] {
+  const { rawHeaders } = request.raw;
+  const values: string[] = [];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]?.toLowerCase() === name) values.push(rawHeaders[i + 1] ?? "");
+  }
+  return values.length > 0 ? values : [request.headers[name]].flat().filter((value) => value !== undefined);
+}
