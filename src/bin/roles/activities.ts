@@ -1,0 +1,97 @@
+/** Every activity of every part, with the real outside things behind them. */
+import { hostname } from "node:os";
+import { dirname, join } from "node:path";
+import type { Logger } from "pino";
+import { createArtifactSource } from "../../activities/artifact-source.ts";
+import { createStaging } from "../../activities/artifact-staging.ts";
+import { createArtifactActivities } from "../../activities/artifacts.ts";
+import { createDepotClients } from "../../activities/depot-clients.ts";
+import { createGitRemote, type GitRemote } from "../../activities/git-remote.ts";
+import { runValidation } from "../../activities/git-reader/run-validation.ts";
+import { createGitopsActivities } from "../../activities/gitops.ts";
+import { createReplicationActivities } from "../../activities/replication.ts";
+import { createRolloutActivities } from "../../activities/rollouts.ts";
+import { CONTRACT_DEFAULTS } from "../../domain/brand.ts";
+import type { ServerSettings } from "../../domain/config/server-config.ts";
+import { secretOf, type Shared } from "./load.ts";
+
+const now = (): Date => new Date();
+
+export type WorkerActivities = { activities: Record<string, (...args: never[]) => unknown>; close(): Promise<void> };
+
+/** Opens staging and clients. `close` ends the connections; what activities left on disk stays. */
+export async function createActivities(
+  settings: ServerSettings,
+  shared: Shared,
+  log: Logger,
+): Promise<WorkerActivities> {
+  const { pool, listener, client } = shared;
+  const { artifacts, gitops, depots } = settings;
+  const staging = createStaging({
+    folder: artifacts.stagingDir,
+    holder: hostname(),
+    pool,
+    maxBytes: CONTRACT_DEFAULTS.maxArchiveBytes,
+  });
+  await staging.prepare();
+  const source = createArtifactSource();
+  const nodes = createDepotClients({
+    control: await secretOf(depots.controlToken),
+    read: await secretOf(depots.readToken),
+  });
+  const limits = {
+    maxFiles: gitops.maxFiles,
+    maxYamlBytes: gitops.maxYamlBytes,
+    maxFileBytes: CONTRACT_DEFAULTS.maxFileBytes,
+    base: gitops.path,
+  };
+  const budget = { revisionMs: gitops.validationTimeoutMs, fileMs: FILE_BUDGET_MS };
+  return {
+    activities: {
+      ...createGitopsActivities({
+        pool,
+        remote: remoteOf(settings),
+        limits,
+        validate: (files, at, signal) => runValidation(files, at, budget, signal),
+        now,
+        log,
+      }),
+      ...createArtifactActivities({ pool, client, now, log, staging, source, settings: artifacts }),
+      ...createReplicationActivities({
+        pool,
+        listener,
+        client,
+        depots: nodes,
+        staging,
+        minCopies: artifacts.minCopies,
+        log,
+      }),
+      ...createRolloutActivities({ pool, listener, client, now, log, minCopies: artifacts.minCopies }),
+    },
+    close: async () => {
+      await Promise.all([source.close(), nodes.close()]);
+    },
+  };
+}
+
+/** decisions, YAML: 10 s per file. */
+const FILE_BUDGET_MS = 10_000;
+
+function remoteOf({ gitops, artifacts }: ServerSettings): GitRemote {
+  const { credentials } = gitops;
+  const token = credentials?.token;
+  return createGitRemote({
+    url: gitops.url,
+    branch: gitops.branch,
+    path: gitops.path,
+    timeoutMs: gitops.timeoutMs,
+    cloneDir: gitops.cloneDir ?? join(dirname(artifacts.stagingDir), "clone"),
+    ...(credentials && {
+      credentials: {
+        token: token && (() => secretOf(token)),
+        sshKeyFile: credentials.sshKeyFile,
+        knownHostsFile: credentials.knownHostsFile,
+      },
+    }),
+  });
+}

@@ -1,0 +1,52 @@
+/** The API process: REST, page, webhook, OpAMP, downloads. Keeps nothing that `kill -9` could lose. */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Logger } from "pino";
+import { buildApi } from "../../api/app.ts";
+import { createEventHub } from "../../api/event-hub.ts";
+import { createMetrics, serveMetrics } from "../../api/metrics.ts";
+import { createOpampServer } from "../../api/opamp/server.ts";
+import { createRolloutControls } from "../../api/rollout-controls.ts";
+import type { ServerSettings } from "../../domain/config/server-config.ts";
+import { openShared, secretOf, type Shared } from "./load.ts";
+import { createPlugins } from "./plugins.ts";
+import { endsGracefully } from "./supervise.ts";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+const POOL_SIZE = 20;
+const now = (): Date => new Date();
+
+/** Serves until the process is told to end. Prints one ready line on stdout when it listens. */
+export async function runApi(settings: ServerSettings, log: Logger): Promise<void> {
+  const shared = await openShared(settings, log, POOL_SIZE);
+  const { pool, listener, client, keys } = shared;
+  const hub = await createEventHub({ pool, listener, now, onError: (err) => log.warn({ err }, "events not read") });
+  const opamp = createOpampServer({ pool, listener, settings, keys, log, now });
+  const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as { version: string };
+  const app = await buildApi({
+    settings,
+    pool,
+    hub,
+    now,
+    log,
+    version,
+    controls: createRolloutControls({ pool, client, now }),
+    temporal: { reachable: shared.temporalReachable },
+    webDir: `${ROOT}web`,
+    plugins: await createPlugins(settings, shared, log),
+  });
+  opamp.attach(app.server);
+  const metrics = await serveMetrics(createMetrics(pool), settings.telemetry.metricsListen, (err) =>
+    log.warn({ err }, "metrics not read"),
+  );
+  const url = await app.listen({ host: settings.server.listen.host, port: settings.server.listen.port });
+  log.info({ url, metrics: metrics.url }, "listening");
+  console.log(JSON.stringify({ ready: true, role: "api", url, metrics: metrics.url }));
+  endsGracefully(async () => {
+    await opamp.close();
+    await app.close();
+    await hub.close();
+    await metrics.close();
+    await shared.close();
+  }, log);
+}

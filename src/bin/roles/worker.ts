@@ -1,0 +1,167 @@
+/** The worker process: the Temporal workers of every queue, and the singletons that any replica may start. */
+import { existsSync } from "node:fs";
+import { hostname } from "node:os";
+import { fileURLToPath } from "node:url";
+import { Connection, WorkflowExecutionAlreadyStartedError } from "@temporalio/client";
+import { NativeConnection, Runtime, Worker, type WorkerOptions } from "@temporalio/worker";
+import type { Logger } from "pino";
+import type { ServerSettings } from "../../domain/config/server-config.ts";
+import { raiseRetention, registerSearchAttributes } from "../../embedded/temporal-namespace.ts";
+import { QUEUES, stagingQueue } from "../../workflows/messages.ts";
+import { createActivities, type WorkerActivities } from "./activities.ts";
+import { openShared, secretOf, type Shared } from "./load.ts";
+import { singletons } from "./singletons.ts";
+import { endsGracefully } from "./supervise.ts";
+
+const WORKFLOWS = fileURLToPath(new URL("../../workflows/index.ts", import.meta.url));
+const BUNDLE = fileURLToPath(new URL("../../../build/workflows.js", import.meta.url));
+const POOL_SIZE = 20;
+const RETRY_MS = 1_000;
+/** About 400 KB each: a quarter of a thousand rollouts in memory are enough, others are replayed. */
+const CACHED_WORKFLOWS = 250;
+const IO_SLOTS = 4;
+const OBSERVE_SLOTS = 200;
+const CONTROL_SLOTS = 40;
+const SHUTDOWN_MS = 10_000;
+
+/** Works until the process is told to end. Temporal away at the start or later: it waits and tries again. */
+export async function runWorker(settings: ServerSettings, log: Logger): Promise<void> {
+  Runtime.install({ logger: bridge(log), telemetryOptions: { logging: { forward: {}, filter: "WARN" } } });
+  const shared = await openShared(settings, log, POOL_SIZE);
+  const ending = new AbortController();
+  const connection = await connect(settings, log, ending.signal);
+  const { activities, close } = await createActivities(settings, shared, log);
+  await prepareNamespace(shared, settings, log, ending.signal);
+  const workers = await createWorkers(connection, settings, activities);
+  const running = Promise.all(workers.map((worker) => worker.run()));
+  endsGracefully(async () => {
+    ending.abort();
+    for (const worker of workers) if (worker.getState() === "RUNNING") worker.shutdown();
+    await running;
+    await close();
+    await connection.close();
+    await shared.close();
+  }, log);
+  await startSingletons(shared, settings, log, ending.signal);
+  log.info({ queues: workers.length }, "worker ready");
+  await running;
+}
+
+async function connect(settings: ServerSettings, log: Logger, signal: AbortSignal): Promise<NativeConnection> {
+  const { address, tls, apiKey } = settings.temporal;
+  const options = { address, tls, ...(apiKey && { apiKey: await secretOf(apiKey) }) };
+  return untilItWorks("Temporal does not answer yet", () => NativeConnection.connect(options), log, signal);
+}
+
+/** Typed search attributes and retention; where this account may not set them, the log says what to run. */
+async function prepareNamespace(
+  { client }: Shared,
+  settings: ServerSettings,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace, retentionMs } = settings.temporal;
+  const { connection } = client;
+  if (!(connection instanceof Connection)) return;
+  await untilItWorks(
+    "cannot register search attributes; run: temporal operator search-attribute create --name … --type Keyword",
+    () => registerSearchAttributes(connection, namespace),
+    log,
+    signal,
+  );
+  await raiseRetention(connection, namespace, retentionMs / 86_400_000).catch((err: unknown) =>
+    log.warn({ err }, "cannot raise the retention; run: temporal operator namespace update --retention 90d"),
+  );
+}
+
+async function createWorkers(
+  connection: NativeConnection,
+  settings: ServerSettings,
+  activities: WorkerActivities["activities"],
+): Promise<Worker[]> {
+  const base: Pick<WorkerOptions, "connection" | "namespace" | "shutdownGraceTime" | "maxHeartbeatThrottleInterval"> = {
+    connection,
+    namespace: settings.temporal.namespace,
+    shutdownGraceTime: SHUTDOWN_MS,
+    // An activity hears of its cancellation with a heartbeat: let them through often.
+    maxHeartbeatThrottleInterval: "2s",
+  };
+  const slots = (taskQueue: string, maxConcurrentActivityTaskExecutions: number): Promise<Worker> =>
+    Worker.create({
+      ...base,
+      taskQueue,
+      activities,
+      maxConcurrentActivityTaskExecutions,
+      activityTaskPollerBehavior: { type: "autoscaling" },
+    });
+  return Promise.all([
+    Worker.create({
+      ...base,
+      taskQueue: QUEUES.control,
+      activities,
+      ...(existsSync(BUNDLE) ? { workflowBundle: { codePath: BUNDLE } } : { workflowsPath: WORKFLOWS }),
+      maxCachedWorkflows: CACHED_WORKFLOWS,
+      maxConcurrentActivityTaskExecutions: CONTROL_SLOTS,
+      workflowTaskPollerBehavior: { type: "autoscaling" },
+      activityTaskPollerBehavior: { type: "autoscaling" },
+    }),
+    slots(QUEUES.io, IO_SLOTS),
+    slots(QUEUES.observe, OBSERVE_SLOTS),
+    slots(stagingQueue(hostname()), IO_SLOTS),
+  ]);
+}
+
+/** Every replica does this at its start: whoever comes second finds them running. */
+async function startSingletons(
+  { client }: Shared,
+  settings: ServerSettings,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { type, workflowId, args, summary } of singletons(settings))
+    await untilItWorks(
+      `cannot start ${workflowId}`,
+      () =>
+        client.workflow
+          .start(type, {
+            taskQueue: QUEUES.control,
+            workflowId,
+            args,
+            staticSummary: summary,
+            workflowIdConflictPolicy: "USE_EXISTING",
+          })
+          .then(
+            () => undefined,
+            (error: unknown) => {
+              if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+            },
+          ),
+      log,
+      signal,
+    );
+}
+
+async function untilItWorks<T>(trouble: string, work: () => Promise<T>, log: Logger, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (signal.aborted) throw error;
+      log.warn({ err: error }, trouble);
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+}
+
+const bridge = (log: Logger) => ({
+  log: (level: string, message: string, meta: object = {}) => log[levelOf(level)](meta, message),
+  trace: (message: string, meta: object = {}) => log.trace(meta, message),
+  debug: (message: string, meta: object = {}) => log.debug(meta, message),
+  info: (message: string, meta: object = {}) => log.info(meta, message),
+  warn: (message: string, meta: object = {}) => log.warn(meta, message),
+  error: (message: string, meta: object = {}) => log.error(meta, message),
+});
+const levelOf = (level: string): "trace" | "debug" | "info" | "warn" | "error" => {
+  const lower = level.toLowerCase();
+  return lower === "trace" || lower === "debug" || lower === "warn" || lower === "error" ? lower : "info";
+};

@@ -1,0 +1,63 @@
+/** The server of the quickstart: its configuration, and its processes. */
+import { join } from "node:path";
+import { programPath, startProgram, type Program } from "../program.ts";
+import { keptSecret, writeYaml } from "./files.ts";
+
+export type ServerOptions = {
+  dataDir: string;
+  port: number;
+  metricsPort: number;
+  databaseUrl: string;
+  temporalAddress: string;
+  temporalUiUrl: string | undefined;
+  gitUrl: string;
+  webhookSecretFile: string;
+  mirror: string;
+  trustedRootFile: string;
+  depots: { controlTokenFile: string; readTokenFile: string };
+};
+
+export type DemoServer = { url: string; configFile: string; start(): Promise<Program> };
+
+/** Writes the configuration; nothing is started yet. */
+export async function prepareServer(options: ServerOptions): Promise<DemoServer> {
+  const folder = join(options.dataDir, "server");
+  const url = `http://127.0.0.1:${options.port}`;
+  const keyFile = join(folder, "key");
+  await keptSecret(keyFile);
+  await keptSecret(options.webhookSecretFile);
+  const urlFile = join(folder, "database-url");
+  await keptSecret(urlFile, () => options.databaseUrl);
+  const configFile = join(folder, "server.yaml");
+  await writeYaml(configFile, {
+    mode: "development",
+    server: { listen: `127.0.0.1:${options.port}`, publicUrl: url },
+    secrets: { keyFile },
+    gitops: {
+      url: options.gitUrl,
+      pollInterval: "2s",
+      cloneDir: join(folder, "clone"),
+      webhookSecretFile: options.webhookSecretFile,
+    },
+    artifacts: {
+      sourceBaseUrl: `file://${options.mirror}`,
+      trustedRootFile: options.trustedRootFile,
+      stagingDir: join(folder, "staging"),
+    },
+    depots: options.depots,
+    temporal: { address: options.temporalAddress, ...(options.temporalUiUrl && { uiUrl: options.temporalUiUrl }) },
+    telemetry: { metricsListen: `127.0.0.1:${options.metricsPort}` },
+  });
+  return {
+    url,
+    configFile,
+    start: () =>
+      startProgram({
+        name: "myriarchd",
+        script: programPath("myriarchd"),
+        args: ["--config", configFile],
+        dataDir: options.dataDir,
+        env: { DATABASE_URL: options.databaseUrl },
+      }),
+  };
+}
