@@ -28,6 +28,13 @@ version to a local Git repository and shows the rollout. Ctrl-C ends everything;
 `;
 const say = (line: string): void => console.log(line);
 
+/** The person ended the tour: no fact failed. */
+class Interrupted extends Error {
+  constructor(reason: End["reason"]) {
+    super(`ended (${reason})`);
+  }
+}
+
 const { values } = parseArgs({
   options: {
     once: { type: "boolean", default: false },
@@ -73,12 +80,6 @@ async function once(): Promise<number> {
     `\nThe tour went well: every fact was checked from outside, in ${Math.round((performance.now() - startedAt) / 1000)} s.`,
   );
   return 0;
-}
-
-class Interrupted extends Error {
-  constructor(reason: End["reason"]) {
-    super(`ended (${reason})`);
-  }
 }
 
 /** Starts everything and stays until Ctrl-C. */

@@ -9,11 +9,12 @@ export type ThresholdVerdict =
   | { broken: true; of: "wave" | "rollout"; failures: number; allowed: number };
 
 export function judgeThreshold(threshold: Threshold, tallies: { wave: Tally; rollout: Tally }): ThresholdVerdict {
-  for (const of of ["wave", "rollout"] as const) {
-    const share = threshold[of];
+  // Not named `of`: Node's type stripping reads `const of of` as an empty declaration.
+  for (const scope of ["wave", "rollout"] as const) {
+    const share = threshold[scope];
     if (share === null) continue;
-    const allowed = allowDown(share, tallies[of].size);
-    if (tallies[of].failures > allowed) return { broken: true, of, failures: tallies[of].failures, allowed };
+    const allowed = allowDown(share, tallies[scope].size);
+    if (tallies[scope].failures > allowed) return { broken: true, of: scope, failures: tallies[scope].failures, allowed };
   }
   return { broken: false };
 }
