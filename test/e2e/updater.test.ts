@@ -122,8 +122,8 @@ describe("killed at a named point, the next start brings the old or the new vers
     expect(host.active).toBe(finished ? "0.161.0" : "0.160.0");
     expect(host.binaryVersion).toBe(`otelcol-contrib version ${host.active}`);
     expect(host.journalExists).toBe(false);
+    await host.opamp.until("collector", () => host.collectorIsHealthy(before) && host.reportedVersion === host.active);
     expect(await runs()).toEqual({ supervisors: 1, collectors: 1 });
-    await host.opamp.until("collector", () => host.reportedVersion === host.active);
     const expected = rollback ? "rolled_back" : point === "closed" ? "succeeded" : "failed";
     expect(host.attempt).toMatchObject({ version: archive.version, status: expected, healthy: true });
     if (expected === "failed") expect(host.attempt?.error).toContain("interrupted");

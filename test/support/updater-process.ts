@@ -176,7 +176,7 @@ export class ProcessHost {
         trustedRootFile: authority.trustedRootFile,
         allowedUrlPrefixes: [archives.prefix],
         healthInterval: "300ms",
-        healthTimeout: "15s",
+        healthTimeout: "10s",
         failedRetryBackoff: "1s",
       },
     });
@@ -245,6 +245,11 @@ export class ProcessHost {
   get reportedVersion(): string | undefined {
     const { agentDescription } = this.opamp.stateOf(false);
     return agentDescription && textAttribute(agentDescription.identifyingAttributes, "service.version");
+  }
+  /** Whether a collector told that it is healthy, in the messages from number `since` on. */
+  collectorIsHealthy(since: number): boolean {
+    const updaterUid = this.opamp.stateOf(true).instanceUid;
+    return this.opamp.messages.slice(since).some((it) => it.instanceUid !== updaterUid && it.health?.healthy === true);
   }
   async attemptEnds(status: string, version: string): Promise<void> {
     const is = () => this.attempt?.version === version && this.attempt.status === status;

@@ -1,5 +1,5 @@
 /**
- * The attempt as a state machine (contract, "Update health component"; docs/attempt.md draws it).
+ * The attempt as a state machine (contract, "Update health component").
  *
  *   downloading → verifying → installing → restarting → health_check → succeeded
  *        │            │           │ stop        │             │
