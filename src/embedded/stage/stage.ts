@@ -89,10 +89,12 @@ export async function openStage({ dataDir, log, simulated = SIMULATED }: StageOp
   }
 }
 
-/** Starts the two real hosts and the simulator. */
-export async function startHosts(stage: Stage): Promise<void> {
+export type HostOptions = { realHosts?: readonly string[]; simArgs?: readonly string[] };
+
+/** Starts the real hosts and the simulator; the simulator is ready when all of its hosts are connected. */
+export async function startHosts(stage: Stage, options: HostOptions = {}): Promise<void> {
   const { path, ports } = stage.services.folder;
-  for (const name of REAL_HOSTS) {
+  for (const name of options.realHosts ?? REAL_HOSTS) {
     const folder = join(path, "hosts", name);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const collectorHealth = await ports.take(`${name}-collector`);
@@ -109,10 +111,10 @@ export async function startHosts(stage: Stage): Promise<void> {
       }),
     );
   }
-  stage.programs.set("sim", await startSimulator(stage));
+  stage.programs.set("sim", await startSimulator(stage, options.simArgs ?? []));
 }
 
-const startSimulator = (stage: Stage): Promise<Program> =>
+const startSimulator = (stage: Stage, more: readonly string[]): Promise<Program> =>
   startProgram({
     name: "sim",
     script: programPath("myriarch-sim"),
@@ -121,6 +123,7 @@ const startSimulator = (stage: Stage): Promise<Program> =>
       ...["--token-file", stage.credentials.enrollmentTokenFile],
       ...["--hosts", String(stage.simulated)],
       ...["--state", join(stage.services.folder.path, "sim.json")],
+      ...more,
     ],
     dataDir: stage.services.folder.path,
   });
