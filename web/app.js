@@ -2,7 +2,7 @@
 import { follow, get, signIn, signOut } from "./api.js";
 import { rolloutChanged } from "./control-dialog.js";
 import { el, replace } from "./dom.js";
-import { fleetTable, hostTable, needs, needsList, sentence } from "./overview.js";
+import { fleetTable, gitView, hostTable, needs, needsList, sentence } from "./overview.js";
 import { endedTable, failures, isFinal, rolloutCard } from "./rollouts.js";
 import { clock, plural, since, span, timeOfDay, until } from "./words.js";
 
@@ -14,6 +14,7 @@ const state = {
   retryAt: 0,
   system: null,
   fleets: null,
+  git: null,
   summaries: [],
   details: [],
   hosts: { items: [], next: null },
@@ -41,6 +42,7 @@ const parts = {
   system: { read: readSystem, render: () => undefined },
   fleets: { read: async () => void (state.fleets = await get("/fleets")), render: renderFleets },
   rollouts: { read: readRollouts, render: renderRollouts },
+  git: { read: async () => void (state.git = await get("/gitops/status")), render: () => replace(by("git"), ...gitView(state.git)) },
   hosts: { read: readHosts, render: renderHosts },
 };
 
@@ -68,6 +70,7 @@ function refresh(name) {
     }
     renderFrame();
     renderNeeds();
+    tick();
     if (part.asked) refresh(name);
   }, wait);
 }
@@ -166,7 +169,6 @@ function speak() {
   by("spoken").textContent = text;
 }
 
-const SHOWN_AS = { needs: "needs", rollouts: "rollouts", fleets: "fleets", hosts: "hosts" };
 /** The one ticker: relative times, countdowns, and whether what is shown is live. */
 function tick() {
   const mark = by("live").querySelector(".mark");
@@ -177,7 +179,7 @@ function tick() {
   const again = state.retryAt > Date.now() ? ` Trying again in ${span(state.retryAt - Date.now())}.` : "";
   words.textContent = state.live ? `Live ${timeOfDay(clock.now())}` : state.heardAt === 0 ? "Connecting…" : `Not live. Showing ${shown} (${span(Date.now() - state.heardAt)} ago).${again}`;
   for (const node of document.querySelectorAll("[data-as-of]")) {
-    const at = state.asOf.get(SHOWN_AS[node.dataset.asOf]);
+    const at = state.asOf.get(node.dataset.asOf);
     node.textContent = at === undefined ? "loading…" : `as of ${timeOfDay(at)}`;
   }
   for (const node of document.querySelectorAll("time[data-kind]")) {
@@ -190,7 +192,7 @@ function tick() {
 const TOPICS = [
   [/^rollout:/, ["rollouts", "fleets", "hosts"]],
   [/^agents$/, ["hosts", "fleets", "system"]],
-  [/^gitops$/, ["system", "fleets"]],
+  [/^gitops$/, ["git", "system", "fleets"]],
   [/^(artifacts|depots)$/, ["rollouts"]],
 ];
 

@@ -65,6 +65,7 @@ async function send() {
     const body = { ...(reason.value.trim() !== "" && { reason: reason.value.trim() }), ...(mine.wave !== undefined && { wave: mine.wave }) };
     const { status, body: answer } = await post(`/rollouts/${mine.key}/${mine.name}`, body, { "idempotency-key": mine.idempotencyKey });
     const text = `${mine.name} ${timeOfDay(clock.now())}: ${answer.changed ? "" : "nothing changed: "}${answer.message}`;
+    mine.sending = false;
     mine.done(status === 202 ? `${text}. Held already: no new offers. The workflow follows when Temporal answers.` : text);
     if (open === mine) dialog.close();
   } catch (error) {

@@ -18,7 +18,7 @@ export function needs({ system, fleets, details }) {
     }
   }
   if (system.git.state === "error")
-    items.push({ rank: 2, shape: "✕", name: "Git", href: "#fleets-title", what: gitError(system.git), at: system.git.checkedAt });
+    items.push({ rank: 2, shape: "✕", name: "Git", href: "#git-title", what: gitError(system.git), at: system.git.checkedAt });
   for (const fleet of fleets.items) {
     if (fleet.held !== null) items.push({ rank: 3, shape: "!", name: fleet.name, href: "#fleets-title", what: fleet.held.sentence, at: fleet.held.at });
     if (fleet.renderErrors > 0) items.push({ rank: 4, shape: "✕", name: fleet.name, href: "#hosts-title", what: `the configuration does not render for ${plural(fleet.renderErrors, "host")}; they keep what they have`, at: null });
@@ -68,13 +68,30 @@ export function fleetTable({ items, unassigned }) {
   ];
 }
 
+const ISSUE_COLUMNS = [
+  ["Where", (it) => `${it.file}:${it.line}:${it.column}`],
+  ["Severity", (it) => badge(it.severity)],
+  ["What", (it) => el("span", { class: "error-text" }, `${it.path === "" ? "" : `${it.path}: `}${it.message}${it.hint === undefined ? "" : ` (${it.hint})`}`)],
+  ["Code", (it) => it.code],
+];
+
+/** Which commit is in force, which is not and why, with file and line. */
+export function gitView(git) {
+  const force = git.appliedCommit === null ? "no commit yet" : `${short(git.appliedCommit)} "${git.subject ?? ""}" by ${git.author ?? "unknown"}, applied `;
+  return [
+    el("p", {}, badge(git.state), ` In force: ${force}`, git.appliedAt === null ? "" : time(git.appliedAt), git.checkedAt === null ? "" : ["; checked ", time(git.checkedAt)], git.deliveryWaiting ? "; a delivery waits for the sync" : "", "."),
+    git.error === null ? null : el("p", { class: "error" }, `${git.error.message} (${git.error.code})`),
+    git.issues.length === 0 ? null : el("div", { class: "scroll" }, table(ISSUE_COLUMNS, git.issues, `Issues of ${short(git.issuesCommit)}`)),
+  ].filter((it) => it !== null);
+}
+
 const stateOf = (it) => badge(!it.connected ? "offline" : it.healthy ? "healthy" : "unhealthy");
 const HOST_COLUMNS = [
-  ["Host", (it) => el("strong", {}, it.hostName === "" ? it.uid : it.hostName)],
+  ["Host", (it) => el("strong", { class: "name" }, it.hostName === "" ? it.uid : it.hostName)],
   ["Fleet", (it) => it.fleet ?? "unassigned"],
   ["State", stateOf],
   ["Phase", (it) => (it.phase === null ? "–" : badge(it.phase))],
-  ["Since", (it) => (it.phaseSince !== null ? time(it.phaseSince) : it.healthySince !== null ? time(it.healthySince) : time(it.lastSeenAt))],
+  ["Since", (it) => (!it.connected ? time(it.lastSeenAt) : it.phaseSince !== null ? time(it.phaseSince) : it.healthySince !== null ? time(it.healthySince) : time(it.lastSeenAt))],
   ["Git wants", (it) => it.wants.version],
   ["Offered", (it) => it.offered && (it.offered.version ?? it.offered.kind)],
   ["Runs", (it) => it.version],

@@ -7,11 +7,12 @@ const STATUS = {
   act: ["!", ["waiting_approval", "held"]],
   paused: ["■", ["paused"]],
   fail: ["✕", ["failed", "error", "unhealthy", "mismatch"]],
+  warn: ["!", ["warning"]],
   undo: ["↩", ["rolling_back", "rolled_back"]],
   idle: ["○", ["pending", "none", "unset", "offline", "never"]],
   over: ["–", ["aborted", "superseded", "cancelled", "skipped"]],
 };
-const TOKEN = { paused: "act", over: "idle" };
+const TOKEN = { paused: "act", over: "idle", warn: "wait" };
 const BY_STATE = new Map(Object.entries(STATUS).flatMap(([token, [shape, states]]) => states.map((state) => [state, { shape, token: TOKEN[token] ?? token }])));
 
 /** An unknown value shows `?` and its raw name. */

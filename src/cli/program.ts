@@ -6,10 +6,12 @@ import { ApiProblem, NoAnswer } from "./client.ts";
 import { contextOf } from "./command.ts";
 import { UsageError } from "./connection.ts";
 import { addFleets } from "./fleets.ts";
+import { addGitops } from "./gitops.ts";
 import type { Output } from "./print.ts";
 import { addRecords } from "./records.ts";
 import { addRollouts } from "./rollouts.ts";
 import { addTokens } from "./tokens.ts";
+import { addValidate } from "./validate.ts";
 
 export const EXIT = { done: 0, refused: 1, usage: 2, noAnswer: 3 } as const;
 
@@ -38,7 +40,8 @@ export async function runMyrctl(
   const context = contextOf(program, env, io, (code) => {
     exitCode = code;
   });
-  for (const add of [addAgents, addFleets, addRollouts, addRecords, addTokens, addAudit]) add(program, context);
+  const groups = [addValidate, addAgents, addFleets, addRollouts, addGitops, addRecords, addTokens, addAudit];
+  for (const add of groups) add(program, context);
   inherit(program);
   try {
     await program.parseAsync(argv, { from: "user" });

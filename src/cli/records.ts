@@ -8,7 +8,7 @@ const record = z.record(z.string(), z.unknown());
 const records = z.object({ items: z.array(record) });
 type Row = z.output<typeof record>;
 
-/** `myrctl artifacts list`, `depots status`, `gitops status|issues|sync`. */
+/** `myrctl artifacts list`, `depots status`. */
 export function addRecords(program: Command, context: Context): void {
   const list = async (path: string, none: string): Promise<void> => {
     const answer = await (await context.client()).get(path, records);
@@ -26,39 +26,12 @@ export function addRecords(program: Command, context: Context): void {
     .command("status")
     .description("which nodes answer, at which generation, with how many copies")
     .action(() => list("/depots", "no depots are registered"));
-  const gitops = program
-    .command("gitops")
-    .description("the repository: which commit is in force, and what is wrong with the newest");
-  gitops
-    .command("status")
-    .description("state of the sync and the commit in force")
-    .action(async () => {
-      const answer = await (await context.client()).get("/gitops/status", record);
-      context.show(answer, () => fieldsOf(answer));
-    });
-  gitops
-    .command("issues")
-    .description("what validation found in the newest revision")
-    .action(() => list("/gitops/issues", "no issues"));
-  gitops
-    .command("sync")
-    .description("fetch, validate and apply the head now")
-    .action(async () => {
-      const answer = await (await context.client()).send("POST", "/gitops/sync", record.nullable());
-      context.show(answer ?? {}, () => (answer === null ? "sync asked for" : fieldsOf(answer)));
-    });
 }
 
 const scalar = (value: unknown): string | undefined => {
   if (value === null || value === undefined) return undefined;
   if (typeof value === "string") return value;
   return JSON.stringify(value);
-};
-
-const fieldsOf = (row: Row): string => {
-  const entries = Object.entries(row);
-  const width = Math.max(0, ...entries.map(([key]) => key.length));
-  return entries.map(([key, value]) => `${key.padEnd(width)}  ${scalar(value) ?? "-"}`).join("\n");
 };
 
 /** One column per field that is a text, number or flag in some row; the rest is for `--json`. */

@@ -8,7 +8,7 @@ const start = new Date("2026-11-29T02:14:07.123Z");
 beforeAll(async () => {
   api = await createTestApi({
     ownCredential: [async (app) => void app.post("/own", async () => ({ own: true }))],
-    guarded: [async (app) => void app.post("/guarded-by-default", async () => ({ done: true }))],
+    guarded: () => [async (app) => void app.post("/guarded-by-default", async () => ({ done: true }))],
   });
 });
 afterAll(() => api.close());

@@ -6,6 +6,7 @@ import { createEventHub, type EventHub } from "../../src/api/event-hub.ts";
 import { createLogger } from "../../src/api/logger.ts";
 import { CHANNELS } from "../../src/domain/channels.ts";
 import type { Role } from "../../src/domain/rest/roles.ts";
+import type { Pool } from "../../src/store/database.ts";
 import { createListener } from "../../src/store/listen.ts";
 import { createApiToken } from "../../src/store/tokens.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
@@ -27,10 +28,17 @@ export type TestApi = {
   close(): Promise<void>;
 };
 
-type Options = { guarded?: FastifyPluginAsync[]; ownCredential?: FastifyPluginAsync[] };
+type Options = {
+  guarded?: (pool: Pool) => FastifyPluginAsync[];
+  ownCredential?: FastifyPluginAsync[];
+  /** PostgreSQL to use when the project's global set-up starts none. */
+  serverUrl?: string;
+  /** Default: a clock that stands still until a test moves it. */
+  now?: () => Date;
+};
 
 export async function createTestApi(options: Options = {}): Promise<TestApi> {
-  const database = await createTestDatabase();
+  const database = await createTestDatabase(options.serverUrl);
   const { pool } = database;
   const log: string[] = [];
   const calls: ControlCall[] = [];
@@ -42,7 +50,7 @@ export async function createTestApi(options: Options = {}): Promise<TestApi> {
   });
   const onError = (error: Error): void => void log.push(JSON.stringify({ listener: error.message }));
   const listener = await createListener({ url: database.url, channels: Object.values(CHANNELS), onError });
-  const now = (): Date => clock.now;
+  const now = options.now ?? ((): Date => clock.now);
   const hub = await createEventHub({ pool, listener, now, onError });
   const app = await buildApi({
     settings: {
@@ -64,7 +72,7 @@ export async function createTestApi(options: Options = {}): Promise<TestApi> {
     },
     temporal: { reachable: async () => reachable },
     webDir: fileURLToPath(new URL("../../web", import.meta.url)),
-    plugins: { guarded: options.guarded ?? [], ownCredential: options.ownCredential ?? [], root: [] },
+    plugins: { guarded: options.guarded?.(pool) ?? [], ownCredential: options.ownCredential ?? [], root: [] },
   });
   const tokens = { viewer: "", operator: "", admin: "" };
   for (const role of ["viewer", "operator", "admin"] as const) {
