@@ -20,7 +20,7 @@ export type ComponentHealth = {
   attributes?: Attributes;
 };
 
-export type ConfigFile = { body: Uint8Array; contentType: string };
+type ConfigFile = { body: Uint8Array; contentType: string };
 export type ConfigMap = Map<string, ConfigFile>;
 
 export const REMOTE_CONFIG_STATUS = { unset: 0, applied: 1, applying: 2, failed: 3 } as const;
@@ -52,9 +52,9 @@ export type PackageStatuses = {
 };
 
 export type ComponentDetails = { metadata: Attributes; subComponentMap: Map<string, ComponentDetails> };
-export type AvailableComponents = { components: Map<string, ComponentDetails>; hash: Uint8Array };
-export type CustomMessage = { capability: string; type: string; data: Uint8Array };
-export type ConnectionSettingsStatus = { lastConnectionSettingsHash: Uint8Array; status: number; errorMessage: string };
+type AvailableComponents = { components: Map<string, ComponentDetails>; hash: Uint8Array };
+type CustomMessage = { capability: string; type: string; data: Uint8Array };
+type ConnectionSettingsStatus = { lastConnectionSettingsHash: Uint8Array; status: number; errorMessage: string };
 
 /** An absent sub-message means "unchanged since the last report". */
 export type AgentToServer = {
@@ -94,7 +94,7 @@ export const AGENT_CAPABILITY = {
 } as const;
 export const AGENT_FLAG = { requestInstanceUid: 0x1n } as const;
 
-export const SERVER_CAPABILITY = {
+const SERVER_CAPABILITY = {
   acceptsStatus: 0x1n,
   offersRemoteConfig: 0x2n,
   acceptsEffectiveConfig: 0x4n,
@@ -106,7 +106,7 @@ export const SERVER_CAPABILITIES = Object.values(SERVER_CAPABILITY).reduce((all,
 export const SERVER_FLAG = { reportFullState: 0x1n, reportAvailableComponents: 0x2n } as const;
 
 export type Header = { key: string; value: string };
-export type DownloadableFile = {
+type DownloadableFile = {
   downloadUrl: string;
   /** SHA-256 of the file. */
   contentHash: Uint8Array;

@@ -14,7 +14,7 @@ export const FAULT_KINDS = {
   crash_loop: "the update succeeds on the host, then the collector restarts again and again",
   config_failed: "a remote configuration ends FAILED",
 } as const;
-export type FaultKind = keyof typeof FAULT_KINDS;
+type FaultKind = keyof typeof FAULT_KINDS;
 export type Fault = { hosts: RegExp; kind: FaultKind; step: Step; version: string | undefined };
 
 /** Throws a TypeError that says what is wrong with the text. */

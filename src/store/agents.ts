@@ -59,9 +59,19 @@ export async function loadAgents(db: Db, uids: readonly string[]): Promise<Map<s
   return new Map(rows.map((row) => [row.uid, { ...row, sequenceNum: BigInt(row.sequenceNum) }]));
 }
 
-const text = (value: string): string => value.replaceAll("\0", "\uFFFD");
+/** What neither text nor jsonb can hold becomes U+FFFD: NUL, and half of a surrogate pair (a text cut at its limit). */
+const text = (value: string): string => value.replaceAll("\0", "\uFFFD").toWellFormed();
+
+function storable(value: unknown): unknown {
+  if (typeof value === "string") return text(value);
+  if (Array.isArray(value)) return value.map(storable);
+  if (typeof value !== "object" || value === null) return value;
+  const clean = Object.create(null) as Record<string, unknown>;
+  for (const [key, inner] of Object.entries(value)) clean[text(key)] = storable(inner);
+  return clean;
+}
 const json = (value: unknown): string | null =>
-  value === null || value === undefined ? null : JSON.stringify(value).replaceAll(String.raw`\u0000`, "\uFFFD");
+  value === null || value === undefined ? null : JSON.stringify(storable(value));
 /** bigint columns are signed: what does not fit becomes the largest that does. */
 const int64 = (value: bigint): string => (value > 0x7fff_ffff_ffff_ffffn ? 0x7fff_ffff_ffff_ffffn : value).toString();
 

@@ -175,7 +175,9 @@ describe("what agents report", () => {
 
   it("cannot break the batch with bytes that PostgreSQL does not hold", async () => {
     const nul = startCollector("nul\0host");
-    nul.state.agentDescription?.nonIdentifyingAttributes.set("__proto__", "x\0y");
+    const odd = nul.state.agentDescription?.nonIdentifyingAttributes;
+    odd?.set("__proto__", "x\0y").set(String.raw`literal \u0000`, String.raw`\u0000 \ud800`);
+    odd?.set(`${"k".repeat(254)}\u{1F600}`, `${"v".repeat(1_999)}\u{1F600}`);
     const other = startCollector("beside");
     await rowWhere(nul.client.instanceUid, "the odd row", () => true);
     await rowWhere(other.client.instanceUid, "the row beside it", () => true);

@@ -158,7 +158,7 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
 };
 
 /** What pages and rollouts read of the one package (`agents.package_status`). */
-export type PackageStatusView = {
+type PackageStatusView = {
   /** Hexadecimal. */
   allPackagesHash: string;
   status: string;

@@ -27,7 +27,7 @@ export type Delivery = {
   /** Resolves when nothing is being delivered; nothing new begins. */
   stop(): Promise<void>;
 };
-export type DeliverySettings = { downloadTokenTtlMs: number; agentBaseUrls: readonly string[]; publicUrl: string };
+type DeliverySettings = { downloadTokenTtlMs: number; agentBaseUrls: readonly string[]; publicUrl: string };
 type Deps = {
   pool: Pool;
   listener: Listener;

@@ -96,9 +96,12 @@ class Batches implements Fold {
     if (batch.size === 0 && events.length === 0) return;
     this.dirty = new Map();
     this.events = [];
-    try {
-      const links = await transaction(pool, (tx) => writeBatch(tx, batch, events, replica, now()));
+    const write = async (part: ReadonlyMap<Agent, Pending>, said: readonly ConnectionEvent[]): Promise<void> => {
+      const links = await transaction(pool, (tx) => writeBatch(tx, part, said, replica, now()));
       if (links.length > 0) onLinks(links);
+    };
+    try {
+      await write(batch, events).catch((error: unknown) => this.writeSingly(batch, write, error));
     } catch (error) {
       for (const [agent, { identity, effectiveConfig }] of batch)
         // What came meanwhile is newer and stays.
@@ -109,6 +112,22 @@ class Batches implements Fold {
     for (const agent of batch.keys()) agent.hasRow ||= agent.record !== undefined;
     for (const agent of batch.keys())
       if (agent.connection === undefined && !this.dirty.has(agent)) registry.forget(agent);
+  }
+
+  /** One agent's report that the database does not take must not keep the others' from being written. */
+  private async writeSingly(
+    batch: ReadonlyMap<Agent, Pending>,
+    write: (part: ReadonlyMap<Agent, Pending>, said: readonly ConnectionEvent[]) => Promise<void>,
+    error: unknown,
+  ): Promise<void> {
+    if (!isRefusedData(error)) throw error;
+    for (const [agent, pending] of batch)
+      try {
+        await write(new Map([[agent, pending]]), []);
+      } catch (single) {
+        if (!isRefusedData(single)) throw single;
+        this.deps.onError(single);
+      }
   }
 
   private olderConfig(agent: Agent, effectiveConfig: Buffer | undefined): { effectiveConfig?: Buffer } {
@@ -133,6 +152,12 @@ class Batches implements Fold {
     }
   }
 }
+
+/** SQLSTATE class 22, "data exception": trying the same again cannot mend it. */
+const isRefusedData = (error: unknown): boolean => {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" && code.startsWith("22");
+};
 
 async function writeBatch(
   tx: Parameters<Parameters<typeof transaction>[1]>[0],
