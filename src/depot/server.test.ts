@@ -11,7 +11,7 @@ import {
   type TestNode,
 } from "../../test/support/depot.ts";
 import { createDepotClient, type DepotClient } from "./client.ts";
-import { buildControlServer, buildReadServer, rangeOf } from "./server.ts";
+import { buildControlServer, buildReadServer } from "./server.ts";
 
 const A = bytesOf("a", 100_000);
 const a = digest(A);
@@ -198,18 +198,3 @@ describe("a depot over HTTP", () => {
     expect(await code(client.put(a, { epoch: OURS, generation: 1 }, A.length, stream(A)))).toBe("depot_unreachable");
   });
 });
-
-test.each([
-  [undefined, undefined],
-  ["bytes=0-", { start: 0, end: 10 }],
-  ["bytes=3-5", { start: 3, end: 6 }],
-  ["bytes=3-99", { start: 3, end: 10 }],
-  ["bytes=-4", { start: 6, end: 10 }],
-  ["bytes=-99", { start: 0, end: 10 }],
-  ["bytes=10-", "unsatisfiable"],
-  ["bytes=5-3", "unsatisfiable"],
-  ["bytes=-0", "unsatisfiable"],
-  ["bytes=0-1,3-4", undefined],
-  ["lines=0-1", undefined],
-  ["bytes=-", undefined],
-])("the range %s of ten bytes", (header, expected) => expect(rangeOf(header, 10)).toEqual(expected));

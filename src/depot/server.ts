@@ -6,6 +6,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { Readable } from "node:stream";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { z } from "zod";
+import { rangeOf } from "../domain/artifact/range.ts";
 import { isDigest } from "../domain/depot/config.ts";
 import { failure, isFailure, type Failure } from "../domain/errors.ts";
 import { setDigest, configBody, confirmBody, copyBody, adoptBody, EPOCH_HEADER, type Job } from "./wire.ts";
@@ -93,19 +94,6 @@ export function buildReadServer(node: DepotNode, options: ListenerOptions): Fast
     return reply.send(body);
   });
   return app;
-}
-
-/** `bytes=a-b`, `bytes=a-`, `bytes=-n`; undefined: the whole. Anything else of one range is unsatisfiable. */
-export function rangeOf(
-  header: string | undefined,
-  size: number,
-): { start: number; end: number } | "unsatisfiable" | undefined {
-  const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? "");
-  if (match === null || (match[1] === "" && match[2] === "")) return undefined;
-  const [first, last] = [match[1] ?? "", match[2] ?? ""];
-  const start = first === "" ? Math.max(0, size - Number(last)) : Number(first);
-  const end = first === "" || last === "" ? size : Math.min(size, Number(last) + 1);
-  return start < end ? { start, end } : "unsatisfiable";
 }
 
 function baseServer({ token, tls, log }: ListenerOptions): FastifyInstance {

@@ -320,6 +320,12 @@ export const ERRORS = {
     tell: "operator",
     says: (d: { asset: string }) => `${d.asset} was verified with other bytes before; a release never changes`,
   },
+  artifact_unavailable: {
+    status: 503,
+    handling: "wait",
+    tell: "operator",
+    says: (d: { retryAfterS: number }) => `no depot can serve the archive now; try again in ${d.retryAfterS} s`,
+  },
   no_source: {
     status: 503,
     handling: "wait",

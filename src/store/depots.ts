@@ -278,9 +278,19 @@ export async function closeExecution(
   return result;
 }
 
+export type ExecutionRow = {
+  id: string;
+  cause: string;
+  generation: number;
+  state: "running" | "ended" | "stale" | "superseded";
+  startedAt: Date;
+  finishedAt: Date | null;
+  result: Record<string, unknown> | null;
+};
+
 /** The newest executions, newest first. */
-export async function listExecutions(db: Db, limit: number): Promise<Record<string, unknown>[]> {
-  const { rows } = await db.query<Record<string, unknown>>(
+export async function listExecutions(db: Db, limit: number): Promise<ExecutionRow[]> {
+  const { rows } = await db.query<ExecutionRow>(
     `select id, cause, generation::float8 as generation, state, started_at as "startedAt", finished_at as "finishedAt", result
      from replication_executions order by started_at desc limit $1`,
     [limit],

@@ -1,0 +1,3 @@
+/** What the worker of artifact tests runs. */
+export { artifactFetch } from "../../src/workflows/artifact-fetch.ts";
+export { artifactReplication, replicationExecution } from "../../src/workflows/artifact-replication.ts";
