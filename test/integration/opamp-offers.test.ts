@@ -163,6 +163,23 @@ describe("a package offer", () => {
     expect(after?.packagesAvailable?.packages.get("")?.hash).toEqual(before?.packagesAvailable?.packages.get("")?.hash);
   });
 
+  it("is found by the sweep when its notification was lost", async () => {
+    const sweeping = await startOpamp(db, { sweepMs: 100 });
+    try {
+      const agent = startUpdater(newUid(), sweeping.endpoint);
+      await described(agent);
+      await db.pool.query(
+        `insert into offers (host, recipient, kind, direction, fleet, n, attempt, version, artifact, packages_hash)
+         values ($1, $2, 'package', 'forward', $3, 1, 1, '0.162.0', $4, $5)`,
+        [randomUUID(), agent.client.instanceUid, `fleet-${n}`, artifact, sha256("set")],
+      );
+      await eventually("the offer", () => offersIn(agent).length === 1);
+    } finally {
+      await Promise.all(agents.splice(0).map((agent) => agent.stop()));
+      await sweeping.stop();
+    }
+  });
+
   it("is not sent once it is closed", async () => {
     const uid = newUid();
     const offer = await open(uid);

@@ -402,3 +402,58 @@ describe("sequence and full state", () => {
     expect(await closed).toBe(1007);
   });
 });
+
+describe("the sweep", () => {
+  const started = async (offlineAfterMs: number) => {
+    const setup = await startOpamp(db, { sweepMs: 100, offlineAfterMs });
+    setups.push(setup);
+    return setup;
+  };
+
+  it("marks rows offline whose process died without a word, and they come back with their agent", async () => {
+    const agent = startCollector("orphan");
+    await rowWhere(agent.client.instanceUid, "connected", (r) => r["connected"] === true);
+    await db.pool.query("update agents set last_seen_at = now() - interval '90 s' where uid = $1", [
+      agent.client.instanceUid,
+    ]);
+    await started(70_000);
+    await rowWhere(agent.client.instanceUid, "offline", (r) => r["connected"] === false);
+    agent.report({ health: health(true, { statusTimeUnixNano: 5n }) });
+    await rowWhere(agent.client.instanceUid, "back", (r) => r["connected"] === true);
+  });
+
+  it("cuts an agent that promised heartbeats and is silent, and keeps one that answers pings only", async () => {
+    const { endpoint } = await started(900);
+    const silent = async (host: string, capabilities: bigint) => {
+      const socket = new WebSocket(endpoint, { headers: { Authorization: `Bearer ${token}` } });
+      const closed = new Promise((resolve) => socket.once("close", resolve));
+      await new Promise((resolve) => socket.once("open", resolve));
+      socket.send(
+        encodeAgentToServer({
+          instanceUid: newUid(),
+          sequenceNum: 0n,
+          capabilities,
+          flags: 0n,
+          ...collectorState(host),
+        }),
+      );
+      return { socket, closed };
+    };
+    const patient = await silent("patient", 0x1803n);
+    const first = await silent("silent", 0x3803n);
+    await first.closed;
+    const second = await silent("silent-again", 0x3803n);
+    await second.closed;
+    expect(patient.socket.readyState).toBe(WebSocket.OPEN);
+    patient.socket.close();
+  });
+
+  it("ends connections whose token was revoked", async () => {
+    const { endpoint } = await started(70_000);
+    const leaked = await opamp.enroll("leaked");
+    const agent = startCollector("leaked", { endpoint, token: leaked.token });
+    await rowWhere(agent.client.instanceUid, "connected", (r) => r["connected"] === true);
+    await db.pool.query("update enrollment_tokens set revoked_at = now() where id = $1", [leaked.id]);
+    await eventually("the end", () => !agent.client.connected);
+  });
+});

@@ -30,6 +30,7 @@ export type OpampSetup = {
 
 type Settings = Partial<OpampSettings["agents"] & OpampSettings["artifacts"]> & {
   port?: number;
+  sweepMs?: number;
   /** Answers ordinary requests, for example downloads. */
   onRequest?: RequestListener;
 };
@@ -52,6 +53,7 @@ export async function startOpamp(db: TestDatabase, settings: Settings = {}): Pro
     keys: [key],
     now: () => new Date(),
     log: silentLog,
+    ...(settings.sweepMs === undefined ? {} : { sweepMs: settings.sweepMs }),
     settings: {
       server: { publicUrl: `http://127.0.0.1:${port}` },
       artifacts: {

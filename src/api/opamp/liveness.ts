@@ -20,6 +20,8 @@ type Deps = {
   fold: Fold;
   now: () => Date;
   offlineAfterMs: number;
+  /** Default 10 s: what a lost notification costs at most. */
+  sweepMs: number | undefined;
   sweepOffers: () => Promise<void>;
   onError: (error: unknown) => void;
 };
@@ -63,7 +65,7 @@ export function createLiveness(deps: Deps): Liveness {
   };
   const timer = setInterval(() => {
     running = running.then(sweep);
-  }, SWEEP_MS);
+  }, deps.sweepMs ?? SWEEP_MS);
   timer.unref();
   return {
     alive(connection) {

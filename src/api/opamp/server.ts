@@ -33,6 +33,8 @@ export type OpampDeps = {
   keys: readonly Uint8Array[];
   log: Pick<Logger, "info" | "warn" | "error">;
   now: () => Date;
+  /** Between two looks at who is silent and what is unsent; default 10 s. */
+  sweepMs?: number;
 };
 export type OpampServer = {
   /** Answers WebSocket upgrades at /v1/opamp of this HTTP server. */
@@ -63,6 +65,7 @@ export function createOpampServer(deps: OpampDeps): OpampServer {
     now,
     onError,
     offlineAfterMs: settings.agents.offlineAfterMs,
+    sweepMs: deps.sweepMs,
     sweepOffers: () => delivery.sweep(),
   });
   const door = createDoor({
