@@ -1,13 +1,59 @@
-/** Routes of the parts that check their own credentials, or need more than the database. */
-import type { ApiDeps } from "../../api/app.ts";
-import type { ServerSettings } from "../../domain/config/server-config.ts";
+/** Routes of the parts that check their own credentials, or reach depots and Temporal. */
 import type { Logger } from "pino";
-import type { Shared } from "./load.ts";
+import type { ApiDeps } from "../../api/app.ts";
+import { createDepotClients } from "../../activities/depot-clients.ts";
+import { artifactContentRoutes } from "../../api/routes/artifact-content.ts";
+import { artifactRoutes } from "../../api/routes/artifacts.ts";
+import { gitopsWebhookRoutes } from "../../api/routes/gitops-webhook.ts";
+import { gitopsRoutes } from "../../api/routes/gitops.ts";
+import { createArtifactStreams } from "../../api/stream-artifact.ts";
+import { createDepotReader } from "../../depot/client.ts";
+import type { ServerSettings } from "../../domain/config/server-config.ts";
+import { downloadSources } from "../../store/downloads.ts";
+import { poke, WORKFLOW_IDS } from "../../workflows/messages.ts";
+import { secretOf, type Shared } from "./load.ts";
+
+const POKE_MS = 2_000;
 
 export async function createPlugins(
-  _settings: ServerSettings,
-  _shared: Shared,
-  _log: Logger,
+  settings: ServerSettings,
+  shared: Shared,
+  log: Logger,
 ): Promise<ApiDeps["plugins"]> {
-  return { guarded: [], ownCredential: [], root: [] };
+  const { pool, client, keys } = shared;
+  const { artifacts, depots, gitops } = settings;
+  const now = (): Date => new Date();
+  const tokens = { control: await secretOf(depots.controlToken), read: await secretOf(depots.readToken) };
+  const nodes = createDepotClients(tokens);
+  const git = {
+    pool,
+    now,
+    poke: (cause: string) =>
+      client.withDeadline(Date.now() + POKE_MS, () =>
+        client.workflow.getHandle(WORKFLOW_IDS.gitSync).signal(poke, { cause }),
+      ),
+  };
+  const { webhookSecret } = gitops;
+  const streams = createArtifactStreams({
+    reader: createDepotReader({ token: tokens.read }),
+    sources: (sha256) => downloadSources(pool, sha256),
+    stagingDir: artifacts.stagingDir,
+    onSwitch: (fields) => log.warn(fields, "a depot failed in the middle of a download; going on with another"),
+  });
+  return {
+    guarded: [
+      gitopsRoutes(git),
+      artifactRoutes({
+        pool,
+        now,
+        minCopies: artifacts.minCopies,
+        depotClient: (address) => nodes.of(address),
+      }),
+    ],
+    ownCredential: [
+      gitopsWebhookRoutes({ ...git, secret: async () => webhookSecret && secretOf(webhookSecret) }),
+      artifactContentRoutes({ pool, keys, streams, now, ...artifacts }),
+    ],
+    root: [],
+  };
 }

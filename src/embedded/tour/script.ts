@@ -334,7 +334,7 @@ async function restartDepot({ stage, facts, api }: Tour, name: string): Promise<
   if (node === undefined) throw new Error(`no depot ${name}`);
   stage.programs.set(name, await node.start());
   await facts.until(`${name} is back and has a copy of every artifact`, async () => {
-    const artifacts = (await api.get<{ items: { state: string; copies: { nodeId: string }[] }[] }>("/api/v1/artifacts"))
+    const artifacts = (await api.get<{ items: { state: string; copies: { node: string }[] }[] }>("/api/v1/artifacts"))
       .items;
     return artifacts.length > 0 && artifacts.every(({ copies }) => copies.length === stage.depots.nodes.length);
   });
