@@ -20,7 +20,7 @@ export const CRASH_POINTS = [
   "rollback_started",
   "rollback_healthy",
 ] as const;
-export type CrashPoint = (typeof CRASH_POINTS)[number];
+type CrashPoint = (typeof CRASH_POINTS)[number];
 export type Reached = (point: CrashPoint) => void;
 
 /** For tests of whole processes: dies by SIGKILL at the named point, as a power cut would have it. */

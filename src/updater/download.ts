@@ -24,7 +24,7 @@ export type Download = {
   signal: AbortSignal;
   onProgress?: (bytes: number, ofBytes: number | undefined) => void;
 };
-export type Spooled = { path: string; sha256: string; bytes: number };
+type Spooled = { path: string; sha256: string; bytes: number };
 export type Downloader = (download: Download) => Promise<Spooled>;
 
 /** Tries in a row that bring no further byte. */

@@ -35,9 +35,9 @@ export type Offer = {
   signature: Uint8Array;
 };
 type Allowed = { version: string; offer: Offer; active: Active | undefined };
-export type AllowedOffer = Proven<Allowed, "policy">;
-export type SpooledArchive = { path: string; sha256: string };
-export type VerifiedArchive = Proven<SpooledArchive, "digest and signature">;
+type AllowedOffer = Proven<Allowed, "policy">;
+type SpooledArchive = { path: string; sha256: string };
+type VerifiedArchive = Proven<SpooledArchive, "digest and signature">;
 export type StagedBinary = Proven<
   { folder: string; version: string; archiveSha256: string; binarySha256: string },
   "preflight"

@@ -20,7 +20,7 @@ const good: Entry = [{ name: "otelcol", mode: 0o600 }, "binary"];
 
 async function tryUnpack(entries: Entry[], maxBytes = 1_000_000): Promise<void> {
   const tar = pack();
-  for (const [header, content = ""] of entries) tar.entry(header as Header, content);
+  for (const [header, content = ""] of entries) tar.entry(header, content);
   tar.finalize();
   const archive = join(root, "a.tar.gz");
   writeFileSync(archive, gzipSync(await buffer(tar)));

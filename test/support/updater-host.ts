@@ -19,7 +19,7 @@ import { systemFiles, type Files } from "../../src/updater/files.ts";
 import type { ServiceManager } from "../../src/updater/host/service.ts";
 import { signatureRule } from "../../src/updater/compose.ts";
 import type { HostDeps, Offer } from "../../src/updater/install.ts";
-import { Layout } from "../../src/updater/layout.ts";
+import { INSTALL_MARKER, Layout } from "../../src/updater/layout.ts";
 import type { StateFolder } from "../../src/updater/state-file.ts";
 import { createState } from "../../src/updater/state.ts";
 import { openBackoff } from "../../src/updater/backoff.ts";
@@ -167,7 +167,7 @@ export class TestHost {
     ];
   }
   marker(version: string): Record<string, string> {
-    return JSON.parse(readFileSync(join(this.installDir, "versions", version, "install.json"), "utf8")) as Record<
+    return JSON.parse(readFileSync(join(this.installDir, "versions", version, INSTALL_MARKER), "utf8")) as Record<
       string,
       string
     >;

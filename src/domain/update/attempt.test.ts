@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { STEPS, type Step } from "../brand.ts";
 import {
+  NEXT,
   stepDone,
   stepFailed,
   supervisorStopping,
@@ -83,6 +84,10 @@ function cellOf(next: ReturnType<typeof stepDone> | "runs on"): Cell {
 }
 
 describe("the attempt", () => {
+  it("has one successor for each step", () => {
+    for (const step of STEPS) expect(TABLE[step].done).toBe(NEXT[step]);
+  });
+
   for (const step of STEPS)
     for (const end of Object.keys(TABLE[step]) as End[])
       if (TABLE[step][end] !== "cannot happen")

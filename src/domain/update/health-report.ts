@@ -9,7 +9,7 @@ import { normalizeVersion, withV } from "./version.ts";
 
 export { failureClassOf } from "./step-error.ts";
 
-export type StepStatus = "running" | "done" | "failed" | "skipped";
+type StepStatus = "running" | "done" | "failed" | "skipped";
 export type StepReport = {
   step: Step;
   status: StepStatus;

@@ -65,7 +65,7 @@ function isInstalled(
 }
 
 /** By the server's hash over the set; without one by what the packages are. Tokens and URLs do not count. */
-export function isSameSet(a: OfferedSet, b: OfferedSet): boolean {
+function isSameSet(a: OfferedSet, b: OfferedSet): boolean {
   if (a.allPackagesHash !== "" || b.allPackagesHash !== "") return a.allPackagesHash === b.allPackagesHash;
   const key = ({ packages }: OfferedSet) =>
     packages.map((it) => JSON.stringify([it.name, it.topLevel, it.version, it.contentHash, it.packageHash])).toSorted();

@@ -56,13 +56,15 @@ async function listByPs(): Promise<HostProcess[]> {
   });
 }
 
+/** Collectors that are scripts show as their interpreter. Whoever merely reads the file (`less`, `cp`) is none. */
+const INTERPRETER = /^(?:node|sh|bash|dash|ash|busybox|python3?)$/;
+
 /** Whether a process runs the collector of this installation: its program, or the script its interpreter runs. */
 export function isCollectorOf(installDir: string, binary: string): (it: HostProcess) => boolean {
   const below = ["versions", "current", "bin"].map((name) => `${installDir}${sep}${name}${sep}`);
+  const isOurs = (path = "") => basename(path) === binary && below.some((folder) => path.startsWith(folder));
   return ({ args, executable }) =>
-    [executable, ...args.slice(0, 3)].some(
-      (path) => basename(path) === binary && below.some((folder) => path.startsWith(folder)),
-    );
+    isOurs(executable) || isOurs(args[0]) || (INTERPRETER.test(basename(args[0] ?? "")) && isOurs(args[1]));
 }
 
 /** Whether a process was started by this very command line, with or without an interpreter in front. */
@@ -116,7 +118,7 @@ export async function endLeftovers({ find, isSupervisor, clock, log }: Leftovers
 }
 
 /** A process that is gone already is what was wanted. */
-export function signalPid(pid: number, signal: NodeJS.Signals): void {
+function signalPid(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
