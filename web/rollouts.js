@@ -51,7 +51,7 @@ function waveItem(wave, rollout) {
   const failed = failures(wave.counts);
   const approvals = wave.approvals.map(({ principal }) => `approved by ${principal}`);
   const gate = wave.approval === "none" ? [] : approvals.length > 0 ? approvals : [`approval: ${wave.approval}`];
-  const size = wave.size === null ? "counted when it starts" : `${number(done)} of ${number(wave.size)}`;
+  const size = wave.size === null ? (wave.state === "pending" ? "counted when it starts" : "size not recorded") : `${number(done)} of ${number(wave.size)}`;
   return el(
     "li",
     { "aria-current": rollout.wave === wave.k && !isFinal(rollout) ? "step" : null },

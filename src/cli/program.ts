@@ -1,6 +1,7 @@
 /** myrctl: its commands, and which exit code says what. */
 import { Command, CommanderError } from "commander";
 import { addAgents } from "./agents.ts";
+import { addArtifacts } from "./artifacts.ts";
 import { addAudit } from "./audit.ts";
 import { ApiProblem, NoAnswer } from "./client.ts";
 import { contextOf } from "./command.ts";
@@ -8,7 +9,7 @@ import { UsageError } from "./connection.ts";
 import { addFleets } from "./fleets.ts";
 import { addGitops } from "./gitops.ts";
 import type { Output } from "./print.ts";
-import { addRecords } from "./records.ts";
+
 import { addRollouts } from "./rollouts.ts";
 import { addTokens } from "./tokens.ts";
 import { addValidate } from "./validate.ts";
@@ -40,7 +41,7 @@ export async function runMyrctl(
   const context = contextOf(program, env, io, (code) => {
     exitCode = code;
   });
-  const groups = [addValidate, addAgents, addFleets, addRollouts, addGitops, addRecords, addTokens, addAudit];
+  const groups = [addValidate, addAgents, addFleets, addRollouts, addGitops, addArtifacts, addTokens, addAudit];
   for (const add of groups) add(program, context);
   inherit(program);
   try {

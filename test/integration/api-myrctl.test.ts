@@ -3,6 +3,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { artifactRoutes } from "../../src/api/routes/artifacts.ts";
+import { gitopsRoutes } from "../../src/api/routes/gitops.ts";
 import { runMyrctl } from "../../src/cli/program.ts";
 import { failure } from "../../src/domain/errors.ts";
 import { insertHosts, insertRollout, insertSnapshot } from "../support/api-rows.ts";
@@ -12,10 +14,29 @@ let api: TestApi;
 let server: string;
 let folder: string;
 beforeAll(async () => {
-  api = await createTestApi();
+  api = await createTestApi({
+    guarded: (pool) => [
+      gitopsRoutes({ pool, now: () => new Date(), poke: async () => undefined }),
+      artifactRoutes({
+        pool,
+        now: () => new Date(),
+        minCopies: 3,
+        depotClient: () => {
+          throw new Error("no node is asked here");
+        },
+      }),
+    ],
+  });
   await insertHosts(api.database.pool);
   await insertSnapshot(api.database.pool);
   await insertRollout(api.database.pool);
+  await api.database.pool.query(
+    `insert into artifacts (distribution, version, os, arch, file_name, source_url)
+     values ('otelcol-contrib', '0.162.0', 'linux', 'amd64', 'x.tar.gz', 'file:///x')`,
+  );
+  await api.database.pool.query(
+    "insert into depots (node_id, zone, control_url, read_url) values ('depot-1', 'zone-a', 'http://127.0.0.1:1', 'http://127.0.0.1:2')",
+  );
   await api.app.listen({ host: "127.0.0.1", port: 0 });
   server = `http://127.0.0.1:${(api.app.server.address() as AddressInfo).port}`;
   folder = await mkdtemp(join(tmpdir(), "myrctl-"));
@@ -63,6 +84,12 @@ describe("myrctl", () => {
       /next +one operator[\s\S]*2 rest +waiting_approval +required[\s\S]*core-1 +- +pending/,
     ],
     ["tokens list api", /test-admin/],
+    ["gitops status", /state +ok\nin force +c1 "to 0\.162\.0" by kim/],
+    ["gitops issues", /no issues/],
+    ["gitops sync", /asked for: starts now/],
+    ["artifacts list", /otelcol-contrib 0\.162\.0 +linux_amd64 +fetching/],
+    ["depots status", /depot-1 +zone-a +active +no: not asked yet/],
+    ["validate examples/quickstart", /^valid: /],
     ["audit list", /SEQ|no rows/],
     ["audit verify", /^whole: \d+ rows/],
     ["--version", /^1\.2\.3$/m],
