@@ -34,6 +34,8 @@ export type GitopsDeps = {
   validate: (files: readonly RepositoryFile[], limits: Limits, signal?: AbortSignal) => Promise<Verdict>;
   now: () => Date;
   log: Pick<Logger, "info" | "warn">;
+  /** `gitops.pollInterval`: a loop that was started with another one takes it over at its next fetch. */
+  pollIntervalMs?: number;
 };
 
 /** `again` judges a refused head once more: another release of ours may accept it. */
@@ -46,6 +48,8 @@ export type Fetched = {
   unchanged: boolean;
   /** Of the snapshot in force when the head was fetched: the apply compares and sets. */
   generation: number;
+  /** What the configuration says now. */
+  pollIntervalMs: number | null;
 };
 export type RevisionRef = Pick<Fetched, "commit" | "author" | "subject" | "generation">;
 export type Judgement = { valid: boolean; errors: number; warnings: number; first: string | null };
@@ -69,7 +73,8 @@ export function createGitopsActivities(deps: GitopsDeps) {
   };
 }
 
-async function fetchRevision({ pool, remote, now }: GitopsDeps, { again }: FetchInput): Promise<Fetched> {
+async function fetchRevision(deps: GitopsDeps, { again }: FetchInput): Promise<Fetched> {
+  const { pool, remote, now, pollIntervalMs = null } = deps;
   const since = now();
   const head = await heartbeating((signal) => remote.fetchHead(signal));
   return transaction(pool, async (tx) => {
@@ -77,7 +82,7 @@ async function fetchRevision({ pool, remote, now }: GitopsDeps, { again }: Fetch
     await recordSync(tx, before, { kind: "fetched", commit: head.commit }, now());
     await clearDelivery(tx, since);
     const unchanged = head.commit === before.appliedCommit || (!again && isSettled(before, head.commit));
-    return { ...head, unchanged, generation: before.generation };
+    return { ...head, unchanged, generation: before.generation, pollIntervalMs };
   });
 }
 
@@ -114,7 +119,6 @@ function applyRevision({ pool, now }: GitopsDeps, { commit, generation }: Revisi
     await saveSnapshot(tx, { commit, generation: generation + 1, author, subject, objects }, change, at);
     await recordSync(tx, before, { kind: "applied", commit }, at);
     await appendAudit(tx, auditOf(commit, before.appliedCommit, change), at);
-    await appendEvent(tx, "gitops", { state: "ok", commit, generation: generation + 1, ...countsOf(change) });
     return appliedOf(change);
   });
 }
@@ -123,21 +127,13 @@ async function recordSyncFailure({ pool, now, log }: GitopsDeps, { message }: { 
   await transaction(pool, async (tx) => {
     const before = await readGitopsState(tx, true);
     await recordSync(tx, before, { kind: "failed", message }, now());
-    if (before.errorCode === "sync_failed" && before.errorMessage === message) return;
-    await appendEvent(tx, "gitops", { state: "error", code: "sync_failed", message });
   });
   log.warn({ message }, "sync failed");
 }
 
-/** Once per commit: what notifications and pages are told of a refused revision. */
+/** Once per commit: somebody has to act. That the state changed is told by the row itself (0015). */
 const announceRejection = (tx: Parameters<typeof appendEvent>[0], commit: string, errors: readonly Issue[]) =>
-  appendEvent(tx, "gitops", {
-    state: "error",
-    code: "invalid_revision",
-    commit,
-    errors: errors.length,
-    first: firstOf(errors),
-  });
+  appendEvent(tx, "gitops", { notify: "invalid_revision", commit, errors: errors.length, first: firstOf(errors) });
 
 const firstOf = ([first]: readonly Issue[]): string | null =>
   first === undefined ? null : `${first.file}:${first.line}: ${first.code}: ${first.message}`;

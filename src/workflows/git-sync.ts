@@ -47,23 +47,27 @@ const git = proxyActivities<GitopsActivities>({
 
 export async function gitSync(input: GitSyncInput): Promise<void> {
   let isPoked = input.poked ?? false;
+  let { pollIntervalMs } = input;
   let last: SyncOutcome | undefined;
   setHandler(poke, () => void (isPoked = true));
   setHandler(progress, () => ({ last, isPoked }));
   for (let polls = 0; polls < POLLS_PER_RUN && !workflowInfo().continueAsNewSuggested; polls += 1) {
     const isForced = isPoked || (polls === 0 && input.continued !== true);
     isPoked = false;
-    const outcome = await syncOnce(isForced).catch(keepWhatIsInForce);
+    const outcome = await syncOnce(isForced, (revision) => {
+      pollIntervalMs = revision.pollIntervalMs ?? pollIntervalMs;
+    }).catch(keepWhatIsInForce);
     show(outcome, last);
     last = outcome;
-    await condition(() => isPoked, input.pollIntervalMs);
+    await condition(() => isPoked, pollIntervalMs);
   }
-  await continueAsNew<typeof gitSync>({ ...input, poked: isPoked, continued: true });
+  await continueAsNew<typeof gitSync>({ pollIntervalMs, poked: isPoked, continued: true });
 }
 
 /** What happens when somebody pushes a commit, top to bottom. */
-async function syncOnce(again: boolean): Promise<SyncOutcome> {
+async function syncOnce(again: boolean, onFetched: (revision: Fetched) => void): Promise<SyncOutcome> {
   const revision = await fetchRevision(again);
+  onFetched(revision);
   if (revision.unchanged) return { state: "unchanged", commit: revision.commit };
   const judgement = await validateRevision(revision);
   if (!judgement.valid) return rejected(revision, judgement);

@@ -7,6 +7,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from "fastify";
 import { failure } from "../../domain/errors.ts";
 import { judgeDelivery, type Proofs } from "../../domain/gitops/webhook.ts";
+import { audit } from "../../store/audit.ts";
 import { noteDelivery } from "../../store/gitops.ts";
 import { askForSync, type GitopsRouteDeps } from "./gitops.ts";
 
@@ -19,6 +20,15 @@ export type GitopsWebhookDeps = GitopsRouteDeps & {
 
 const MAX_BYTES = 1024 ** 2;
 const PER_MINUTE = 60;
+/** Of one address; after that the answer is 429 and no audit row is written. */
+const REFUSALS_PER_MINUTE = 20;
+const REFUSAL = {
+  principal: "unknown",
+  action: "gitops.webhook",
+  object: "gitops",
+  outcome: "refused",
+  code: "unauthenticated",
+} as const;
 
 const PROOFS: Proofs = {
   hmacSha256: (secret, body) => createHmac("sha256", secret).update(body).digest(),
@@ -34,6 +44,17 @@ export const gitopsWebhookRoutes =
       timeWindow: 60_000,
       keyGenerator: () => "gitops-webhook",
     });
+    const countRefusal = app.createRateLimit({
+      max: REFUSALS_PER_MINUTE,
+      timeWindow: 60_000,
+      keyGenerator: (request) => `gitops-webhook-refused:${request.ip}`,
+    });
+    const refuse = async (request: FastifyRequest): Promise<never> => {
+      const limit = await countRefusal(request);
+      if (!limit.isAllowed && limit.isExceeded) throw failure("rate_limited", { retryAfterS: limit.ttlInSeconds });
+      await audit(deps.pool, REFUSAL, deps.now());
+      throw failure("unauthenticated", undefined);
+    };
     app.route({
       method: "POST",
       url: "/gitops/webhook",
@@ -46,8 +67,7 @@ export const gitopsWebhookRoutes =
       handler: async (request, reply) => {
         const secret = (await deps.secret())?.trim();
         if (secret === undefined || secret === "") throw failure("webhook_not_configured", undefined);
-        if (judgeDelivery(deliveryOf(request), secret, PROOFS) === "refused")
-          throw failure("unauthenticated", undefined);
+        if (judgeDelivery(deliveryOf(request), secret, PROOFS) === "refused") return refuse(request);
         const limit = await count(request);
         if (!limit.isAllowed && limit.isExceeded) throw failure("rate_limited", { retryAfterS: limit.ttlInSeconds });
         const at = deps.now();
