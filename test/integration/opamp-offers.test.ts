@@ -208,7 +208,7 @@ describe("a package offer", () => {
       await described(agent);
       const offer = await open(agent.client.instanceUid);
       const [first] = await eventually("the offer", () => offersIn(agent).length === 1 && offersIn(agent));
-      await eventually("half of its life", () => performance.now() > 0 && Date.now() - tokenTime(first) > 1_000);
+      await eventually("half of its life", () => Date.now() - tokenTime(first) > 1_000);
       await db.pool.query(`select pg_notify('${CHANNELS.offers}', $1)`, [agent.client.instanceUid]);
       const [, second] = await eventually("the offer again", () => offersIn(agent).length === 2 && offersIn(agent));
       const parts = [first, second].map((m) => m?.packagesAvailable?.packages.get(""));

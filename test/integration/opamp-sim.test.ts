@@ -175,6 +175,31 @@ describe("simulated hosts", () => {
     expect(await uids()).toEqual(before);
   });
 
+  it("that are renamed keep their new names over a restart, and their link follows", async () => {
+    const stateFile = join(folder, "state.json");
+    const uids = async () =>
+      (await db.pool.query<{ uid: string }>("select uid from agents where connected order by uid")).rows.map(
+        (row) => row.uid,
+      );
+    const first = await simulate("named", { stateFile });
+    await linked("named");
+    const before = await uids();
+    await first.stop();
+    running.splice(0);
+    // The names belong to the first credential: with another one the server gives new ones.
+    const other = await opamp.enroll("another");
+    const second = await simulate("named", { stateFile, token: other.token });
+    const renamed = await eventually("two new names, linked", async () => {
+      const { rows } = await db.pool.query("select 1 from agents where connected and link = 'linked'");
+      const now = await uids();
+      return rows.length === 1 && now.length === 2 && now.every((uid) => !before.includes(uid)) && now;
+    });
+    await second.stop();
+    running.splice(0);
+    await simulate("named", { stateFile, token: other.token });
+    await eventually("the same names", async () => (await uids()).join() === renamed.join());
+  });
+
   it("refuse a downgrade without a request, and take the one-step return", async () => {
     await simulate("down");
     await linked("down");
