@@ -8,6 +8,7 @@ import { randomUUID } from "node:crypto";
 import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyPluginAsync } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ServerSettings } from "../domain/config/server-config.ts";
+import { auditHead } from "../store/audit-read.ts";
 import type { Pool } from "../store/database.ts";
 import { authenticate, guard } from "./auth.ts";
 import type { EventHub } from "./event-hub.ts";
@@ -67,6 +68,7 @@ export async function buildApi(deps: ApiDeps): Promise<FastifyInstance> {
   await app.register(rateLimit, { global: false });
   await app.register(describeApi(deps.version));
   logRequests(app);
+  logAuditHead(app, deps.pool);
   const auth = {
     pool: deps.pool,
     now: deps.now,
@@ -131,6 +133,17 @@ const openly =
     });
     await scope.register(plugin);
   };
+
+/** The head of the audit chain in the log: a tail that somebody cuts off later is found by `audit verify --head`. */
+function logAuditHead(app: FastifyInstance, pool: Pool): void {
+  app.addHook("onReady", async () => {
+    const head = await auditHead(pool).catch((error: Error) => {
+      app.log.warn({ err: error }, "the head of the audit chain could not be read");
+      return null;
+    });
+    if (head !== null) app.log.info({ seq: head.seq.toString(), hash: head.hash }, "head of the audit chain");
+  });
+}
 
 /** One line per request that changed something or was refused; reads only at debug. */
 function logRequests(app: FastifyInstance): void {

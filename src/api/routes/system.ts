@@ -35,7 +35,7 @@ export const healthRoutes =
       schema: { tags, summary: "Whether requests can be served", response: { 200: ready, 503: ready } },
       handler: async (request, reply) => {
         const [database, temporal] = await Promise.all([
-          deps.pool.query("select 1").then(
+          withinDeadline(deps.pool.query("select 1")).then(
             () => true,
             (error: Error) => {
               request.log.warn({ err: error }, "not ready: the database does not answer");
@@ -48,6 +48,20 @@ export const healthRoutes =
       },
     });
   };
+
+/** Balancers give up after a few seconds: say so before they do. */
+const READY_MS = 2_000;
+async function withinDeadline(work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${READY_MS} ms`)), READY_MS);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 export const systemRoutes =
   (deps: SystemDeps): FastifyPluginAsyncZod =>
