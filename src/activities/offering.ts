@@ -8,7 +8,7 @@ import { applyMoves, readInFlight, type Move } from "../store/attempts.ts";
 import type { Db } from "../store/database.ts";
 import { openOffers, type NewOffer } from "../store/offers.ts";
 import { readSlots, refreshState } from "../store/rollout-state.ts";
-import { readRollout, type RolloutRow } from "../store/rollouts.ts";
+import { lockFleet, readRollout, type RolloutRow } from "../store/rollouts.ts";
 import {
   beginAttempts,
   cancelPending,
@@ -28,6 +28,8 @@ const LATER_MS = 5_000;
 
 /** Opens at most `limit` offers. Nothing is opened under a hold, at an end, outside a window or above the cap. */
 export async function offerBatch(tx: Db, at: OfferScope, limit: number, now: Date): Promise<Offered> {
+  // The cap is the fleet's: its rollout and its catch-up count their slots one after the other.
+  await lockFleet(tx, at.fleet);
   const row = await readRollout(tx, at.fleet, at.n, "update");
   if (row === undefined || isFinalState(row.state)) return { opened: 0, cancelled: 0 };
   if (at.direction === "back") {

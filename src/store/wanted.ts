@@ -25,10 +25,11 @@ export async function readPlanAgents(db: Db): Promise<PlanAgent[]> {
   return rows.map(({ credentialName, ...row }) => (credentialName === null ? row : { ...row, credentialName }));
 }
 
-/** A number that changes whenever planning could come to another result, except what rollouts themselves move. */
+/** A number that changes whenever planning could come to another result, except what a rollout itself moves. */
 export async function planFingerprint(db: Db): Promise<string> {
   const { rows } = await db.query<{ print: string }>(
-    `select (select generation::text from gitops_state) || ':' || coalesce((select
+    `select (select generation::text from gitops_state) || ':' ||
+        (select count(*)::text from attempts where n = 0 and finished_at is null) || ':' || coalesce((select
         count(*)::text || ':' || sum(hashtextextended(concat_ws('|', uid, kind, host_name, service_name, os, arch, credential,
           credential_labels, attributes, remote_config_hash is null, connected), 0))::text
         from agents where kind = 'collector'), '') as print`,
