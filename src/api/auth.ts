@@ -13,7 +13,7 @@ import { findSession } from "../store/sessions.ts";
 import { findApiToken } from "../store/tokens.ts";
 
 /** `open`: no credential, or one that the route checks itself (webhook, downloads, OpAMP). */
-export type Access = "open" | Role;
+type Access = "open" | Role;
 export type Principal = {
   /** Who is accountable: the owner of a token, the user of a session. */
   name: string;

@@ -21,7 +21,7 @@ export function answerProblems(app: FastifyInstance): void {
 }
 
 /** Sends one failure; `retry-after` where the catalogue's detail says when. */
-export function sendProblem(
+function sendProblem(
   reply: FastifyReply,
   request: FastifyRequest,
   error: Failure,
@@ -37,7 +37,7 @@ export function sendProblem(
     .send(problemOf(error, request, issues));
 }
 
-export const problemOf = (error: Failure, request: FastifyRequest, issues?: Problem["issues"]): Problem => ({
+const problemOf = (error: Failure, request: FastifyRequest, issues?: Problem["issues"]): Problem => ({
   type: `urn:myriarch:error:${error.code}`,
   title: titleOf(error.code),
   status: error.status,

@@ -18,7 +18,7 @@ export class NoAnswer extends Error {
 }
 
 type Query = Record<string, string | number | boolean | undefined>;
-export type Call = { query?: Query; body?: unknown; idempotencyKey?: string };
+type Call = { query?: Query; body?: unknown; idempotencyKey?: string };
 export type Client = {
   get: <S extends z.ZodType>(path: string, schema: S, query?: Query) => Promise<z.output<S>>;
   send: <S extends z.ZodType>(method: "POST" | "DELETE", path: string, schema: S, call?: Call) => Promise<z.output<S>>;

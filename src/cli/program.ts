@@ -14,7 +14,7 @@ import { addRollouts } from "./rollouts.ts";
 import { addTokens } from "./tokens.ts";
 import { addValidate } from "./validate.ts";
 
-export const EXIT = { done: 0, refused: 1, usage: 2, noAnswer: 3 } as const;
+const EXIT = { done: 0, refused: 1, usage: 2, noAnswer: 3 } as const;
 
 const EXIT_HELP = `
 Which server, as whom: --server and --token-file, else MYRIARCH_SERVER and MYRIARCH_TOKEN_FILE, else what a running

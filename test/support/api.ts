@@ -11,7 +11,7 @@ import { createListener } from "../../src/store/listen.ts";
 import { createApiToken } from "../../src/store/tokens.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 
-export type ControlCall = { fleet: string; n: number; control: string; input: unknown; principal: string; key: string };
+type ControlCall = { fleet: string; n: number; control: string; input: unknown; principal: string; key: string };
 export type TestApi = {
   app: FastifyInstance;
   database: TestDatabase;

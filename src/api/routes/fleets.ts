@@ -71,7 +71,7 @@ async function readOverview(pool: Pool): Promise<z.output<typeof rest.fleets>> {
 }
 
 /** Every fleet of Git, and every other one that still has hosts. */
-export function fleetViews(facts: Facts): z.output<typeof rest.fleets> {
+function fleetViews(facts: Facts): z.output<typeof rest.fleets> {
   const git = facts.snapshot === undefined ? [] : fleetsOf(facts.snapshot);
   const named = new Set([...git.map(({ name }) => name), ...facts.hosts.flatMap(({ fleet }) => fleet ?? [])]);
   const items = Array.from(named)

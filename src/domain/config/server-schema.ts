@@ -1,6 +1,6 @@
 /** The keys of myriarchd's configuration file with their defaults. Rules over more than one key stand in server-config.ts. */
 import { z } from "zod";
-import { BRAND, CONTRACT_DEFAULTS } from "../brand.ts";
+import { CONTRACT_DEFAULTS } from "../brand.ts";
 import { durationMs, sizeBytes } from "./units.ts";
 
 const duration = (text: string) => durationMs.prefault(text);
@@ -96,6 +96,3 @@ export const serverSchema = z.strictObject({
 
 export type ServerFile = z.output<typeof serverSchema>;
 export type Address = { host: string; port: number };
-
-/** Where agents reach the OpAMP endpoint below a base URL. */
-export const opampUrl = (base: string): string => base.replace(/^http/, "ws").replace(/\/$/, "") + BRAND.opampPath;

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { page, time } from "./common.ts";
 
-export const auditRow = z.object({
+const auditRow = z.object({
   seq: z.string(),
   at: time,
   principal: z.string(),

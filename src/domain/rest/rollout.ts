@@ -39,7 +39,7 @@ export const rolloutSummary = z.object({
   temporalUrl: z.string().nullable(),
 });
 
-export const wave = z.object({
+const wave = z.object({
   k: z.int(),
   name: z.string(),
   approval,
@@ -52,7 +52,7 @@ export const wave = z.object({
   counts,
 });
 
-export const controlButton = z.object({
+const controlButton = z.object({
   name: z.enum(CONTROL_NAMES),
   allowed: z.boolean(),
   code: z.string().nullable(),

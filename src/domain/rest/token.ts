@@ -28,8 +28,8 @@ const common = {
   expiresAt: timeOrNull,
   revokedAt: timeOrNull,
 };
-export const apiToken = z.object({ ...common, owner: z.string(), role: z.enum(ROLES) });
-export const enrollmentToken = z.object({ ...common, labels: z.record(z.string(), z.string()) });
+const apiToken = z.object({ ...common, owner: z.string(), role: z.enum(ROLES) });
+const enrollmentToken = z.object({ ...common, labels: z.record(z.string(), z.string()) });
 const secret = z.string().describe("shown this once");
 export const createdApiToken = apiToken.extend({ token: secret });
 export const createdEnrollmentToken = enrollmentToken.extend({ token: secret });
