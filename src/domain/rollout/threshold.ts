@@ -14,7 +14,8 @@ export function judgeThreshold(threshold: Threshold, tallies: { wave: Tally; rol
     const share = threshold[scope];
     if (share === null) continue;
     const allowed = allowDown(share, tallies[scope].size);
-    if (tallies[scope].failures > allowed) return { broken: true, of: scope, failures: tallies[scope].failures, allowed };
+    if (tallies[scope].failures > allowed)
+      return { broken: true, of: scope, failures: tallies[scope].failures, allowed };
   }
   return { broken: false };
 }
