@@ -1,7 +1,5 @@
 /** The worker process: the Temporal workers of every queue, and the singletons that any replica may start. */
-import { existsSync } from "node:fs";
 import { hostname } from "node:os";
-import { fileURLToPath } from "node:url";
 import { Connection, WorkflowExecutionAlreadyStartedError } from "@temporalio/client";
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from "@temporalio/worker";
 import type { Logger } from "pino";
@@ -12,9 +10,8 @@ import { createActivities, type WorkerActivities } from "./activities.ts";
 import { openShared, secretOf, type Shared } from "./load.ts";
 import { singletons } from "./singletons.ts";
 import { endsGracefully } from "./supervise.ts";
+import { workflowBundle } from "./workflow-bundle.ts";
 
-const WORKFLOWS = fileURLToPath(new URL("../../workflows/index.ts", import.meta.url));
-const BUNDLE = fileURLToPath(new URL("../../../build/workflows.js", import.meta.url));
 const POOL_SIZE = 20;
 const RETRY_MS = 1_000;
 /** About 400 KB each: a quarter of a thousand rollouts in memory are enough, others are replayed. */
@@ -32,7 +29,7 @@ export async function runWorker(settings: ServerSettings, log: Logger): Promise<
   const connection = await connect(settings, log, ending.signal);
   const { activities, close } = await createActivities(settings, shared, log);
   await prepareNamespace(shared, settings, log, ending.signal);
-  const workers = await createWorkers(connection, settings, activities);
+  const workers = await createWorkers(connection, settings, activities, await workflowBundle(log));
   const running = Promise.all(workers.map((worker) => worker.run()));
   endsGracefully(async () => {
     ending.abort();
@@ -78,6 +75,7 @@ async function createWorkers(
   connection: NativeConnection,
   settings: ServerSettings,
   activities: WorkerActivities["activities"],
+  workflowBundle: NonNullable<WorkerOptions["workflowBundle"]>,
 ): Promise<Worker[]> {
   const base: Pick<WorkerOptions, "connection" | "namespace" | "shutdownGraceTime" | "maxHeartbeatThrottleInterval"> = {
     connection,
@@ -99,7 +97,7 @@ async function createWorkers(
       ...base,
       taskQueue: QUEUES.control,
       activities,
-      ...(existsSync(BUNDLE) ? { workflowBundle: { codePath: BUNDLE } } : { workflowsPath: WORKFLOWS }),
+      workflowBundle,
       maxCachedWorkflows: CACHED_WORKFLOWS,
       maxConcurrentActivityTaskExecutions: CONTROL_SLOTS,
       workflowTaskPollerBehavior: { type: "autoscaling" },
