@@ -27,39 +27,58 @@ export type OpenOffer = {
 };
 
 type Row = Omit<OpenOffer, "artifact"> & {
+  recipient: string;
   artifactId: string | null;
   fileName: string | null;
   sha256: Buffer | null;
   bundle: string | null;
 };
 
-/** The open offer of this recipient, its rollout locked against a new hold until the transaction ends. */
-export async function lockOpenOffer(tx: Db, recipient: string): Promise<OpenOffer | undefined> {
+/**
+ * The open offers of these recipients, their rollouts locked against a new hold until the transaction ends. One for each
+ * recipient: the oldest.
+ */
+export async function lockOpenOffers(tx: Db, recipients: readonly string[]): Promise<Map<string, OpenOffer>> {
   const { rows } = await tx.query<Row>(
-    `select o.id, o.kind, o.direction, o.fleet, o.n, o.version, o.config_hash as "configHash", c.body,
+    `select o.id, o.recipient, o.kind, o.direction, o.fleet, o.n, o.version, o.config_hash as "configHash", c.body,
        o.packages_hash as "packagesHash", a.id as "artifactId", a.file_name as "fileName", a.sha256, a.bundle,
        o.sent_at as "sentAt", o.token_at as "tokenAt", r.holds, r.ending
      from offers o join rollouts r using (fleet, n)
        left join configs c on c.hash = o.config_hash left join artifacts a on a.id = o.artifact
-     where o.recipient = $1 and o.closed_at is null order by o.opened_at limit 1 for share of r`,
-    [recipient],
+     where o.recipient = any($1::uuid[]) and o.closed_at is null
+     order by o.fleet, o.n, o.opened_at for share of r`,
+    [recipients],
   );
-  const row = rows[0];
-  if (row === undefined) return undefined;
-  const { artifactId, fileName, sha256, bundle, ...offer } = row;
-  const complete = artifactId !== null && fileName !== null && sha256 !== null && bundle !== null;
-  return { ...offer, artifact: complete ? { id: artifactId, fileName, sha256, bundle } : null };
+  const offers = new Map<string, OpenOffer>();
+  for (const { recipient, artifactId, fileName, sha256, bundle, ...offer } of rows) {
+    const complete = artifactId !== null && fileName !== null && sha256 !== null && bundle !== null;
+    const artifact = complete ? { id: artifactId, fileName, sha256, bundle } : null;
+    if (!offers.has(recipient)) offers.set(recipient, { ...offer, artifact });
+  }
+  return offers;
 }
 
-/** Notes that the offer leaves now, with a token of now. False: it was closed meanwhile and must not leave. */
-export async function markSent(tx: Db, offer: string, now: Date, withToken: boolean): Promise<boolean> {
-  const changed = await tx.query(
-    `update offers set sent_at = coalesce(sent_at, $2), token_at = case when $3 then $2 else token_at end
-     where id = $1 and closed_at is null`,
-    [offer, now, withToken],
+export type Sending = { offer: string; withToken: boolean };
+
+/** Notes that these offers leave now. Returns those that do: the others were closed meanwhile and must not. */
+export async function markAllSent(tx: Db, sendings: readonly Sending[], now: Date): Promise<Set<string>> {
+  if (sendings.length === 0) return new Set();
+  const ordered = sendings.toSorted((a, b) => (a.offer < b.offer ? -1 : 1));
+  const { rows } = await tx.query<{ id: string }>(
+    `update offers o set sent_at = coalesce(o.sent_at, $3), token_at = case when s.token then $3 else o.token_at end
+     from unnest($1::uuid[], $2::boolean[]) as s(id, token) where o.id = s.id and o.closed_at is null returning o.id`,
+    [ordered.map((s) => s.offer), ordered.map((s) => s.withToken), now],
   );
-  return changed.rowCount === 1;
+  return new Set(rows.map((row) => row.id));
 }
+
+/** `lockOpenOffers` for one recipient. */
+export const lockOpenOffer = async (tx: Db, recipient: string): Promise<OpenOffer | undefined> =>
+  (await lockOpenOffers(tx, [recipient])).get(recipient);
+
+/** `markAllSent` for one offer: false when it must not leave any more. */
+export const markSent = async (tx: Db, offer: string, now: Date, withToken: boolean): Promise<boolean> =>
+  (await markAllSent(tx, [{ offer, withToken }], now)).has(offer);
 
 /**
  * Recipients with an open offer that was never sent, or whose token was minted before `halfSpentBefore` (null: tokens

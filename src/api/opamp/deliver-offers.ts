@@ -12,7 +12,7 @@ import type { ServerToAgent } from "../../protocol/messages.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import { transaction, type Pool } from "../../store/database.ts";
 import type { Listener } from "../../store/listen.ts";
-import { lockOpenOffer, markSent, recipientsDue, type OpenOffer } from "../../store/offers-delivery.ts";
+import { lockOpenOffers, markAllSent, recipientsDue, type OpenOffer } from "../../store/offers-delivery.ts";
 import { chooseBaseUrl } from "../base-url.ts";
 import { mintDownloadToken } from "../download-token.ts";
 import type { Connection } from "./connection.ts";
@@ -39,35 +39,33 @@ type Deps = {
   onError: (error: unknown) => void;
 };
 
-/** Deliveries at once: each holds a connection of the pool for two statements. */
-const AT_ONCE = 4;
+/** Recipients of one transaction. While it runs the next ones gather. */
+const BATCH = 200;
 const SWEEP_ROWS = 5_000;
 
 export function createDelivery(deps: Deps): Delivery {
   const { listener, registry, onError } = deps;
   const waiting = new Set<string>();
-  const busy = new Map<string, Promise<void>>();
-  let stopped = false;
+  let running: Promise<void> | undefined;
+  const ending = new AbortController();
 
-  const pump = (): void => {
-    for (const uid of waiting) {
-      if (stopped || busy.size >= AT_ONCE) return;
-      // One at a time for each agent: what comes meanwhile is looked at afterwards.
-      if (busy.has(uid)) continue;
-      waiting.delete(uid);
-      const work = deliver(uid, deps)
-        .catch(onError)
-        .finally(() => {
-          busy.delete(uid);
-          pump();
-        });
-      busy.set(uid, work);
+  const work = async (): Promise<void> => {
+    while (waiting.size > 0 && !ending.signal.aborted) {
+      const uids = Array.from(waiting).slice(0, BATCH);
+      for (const uid of uids) waiting.delete(uid);
+      try {
+        await deliver(uids, deps);
+      } catch (error) {
+        // The rows still say what is open: the sweep comes back to them.
+        onError(error);
+      }
     }
+    running = undefined;
   };
   const wake = (uid: string): void => {
-    if (registry.get(uid)?.connection === undefined) return;
+    if (ending.signal.aborted || registry.get(uid)?.connection === undefined) return;
     waiting.add(uid);
-    pump();
+    running ??= Promise.resolve().then(work);
   };
   const wakeAll = (): void => {
     for (const { uid } of registry.all()) wake(uid);
@@ -81,29 +79,38 @@ export function createDelivery(deps: Deps): Delivery {
       for (const uid of await recipientsDue(deps.pool, halfSpentBefore, SWEEP_ROWS)) wake(uid);
     },
     async stop() {
-      stopped = true;
+      ending.abort();
       off();
-      await Promise.all(busy.values());
+      await running;
     },
   };
 }
 
-async function deliver(uid: string, deps: Deps): Promise<void> {
-  const agent = deps.registry.get(uid);
-  const connection = agent?.connection;
-  const record = agent?.record;
-  if (connection === undefined || record === undefined) return;
-  const sending = await transaction(deps.pool, async (tx) => {
-    const offer = await lockOpenOffer(tx, uid);
-    const what = offer && whatToSend(offer, connection, record, deps);
-    if (offer === undefined || what === undefined) return undefined;
-    const sent = await markSent(tx, offer.id, deps.now(), what.kind === "package");
-    return sent ? { offer, what } : undefined;
+type Parcel = { uid: string; offer: OpenOffer; what: Sendable; record: AgentRecord; connection: Connection };
+
+async function deliver(uids: readonly string[], deps: Deps): Promise<void> {
+  const parcels = await transaction(deps.pool, async (tx) => {
+    const open = await lockOpenOffers(tx, uids);
+    const ready = Array.from(open).flatMap(([uid, offer]) => pack(uid, offer, deps));
+    const sendings = ready.map(({ offer, what }) => ({ offer: offer.id, withToken: what.kind === "package" }));
+    const sent = await markAllSent(tx, sendings, deps.now());
+    return ready.filter(({ offer }) => sent.has(offer.id));
   });
-  if (sending === undefined || agent?.connection !== connection) return;
-  const tokenAtMs = deps.now().getTime();
-  connection.sent = { offer: sending.offer.id, tokenAtMs };
-  connection.send(messageFor(uid, sending.what, record, tokenAtMs, deps));
+  for (const { uid, offer, what, record, connection } of parcels) {
+    // Whoever went away meanwhile gets it at the next connect.
+    if (connection.agent?.uid !== uid) continue;
+    const tokenAtMs = deps.now().getTime();
+    connection.sent = { offer: offer.id, tokenAtMs };
+    connection.send(messageFor(uid, what, record, tokenAtMs, deps));
+  }
+}
+
+/** None when nothing leaves for this agent now. */
+function pack(uid: string, offer: OpenOffer, deps: Deps): Parcel[] {
+  const { connection, record } = deps.registry.get(uid) ?? {};
+  if (connection === undefined || record === undefined) return [];
+  const what = whatToSend(offer, connection, record, deps);
+  return what === undefined ? [] : [{ uid, offer, what, record, connection }];
 }
 
 /** Undefined: nothing leaves now. */
