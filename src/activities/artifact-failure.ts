@@ -25,7 +25,9 @@ export function withActivityFailures<T extends Activities>(activities: T, log: L
       try {
         return await activity(...args);
       } catch (error) {
-        if (!isFailure(error)) log.error({ err: error, activity: name }, "an activity failed");
+        // a cancellation is an answer, not a fault
+        if (!isFailure(error) && !(error instanceof CancelledFailure))
+          log.error({ err: error, activity: name }, "an activity failed");
         throw asActivityFailure(error);
       }
     },

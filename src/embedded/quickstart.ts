@@ -2,7 +2,7 @@
  * `npm run quickstart`: everything of Myriarch on this machine, with the main job running in it. `--once` runs the scripted
  * tour on a data folder of its own and exits 0, or 1 naming the first fact that failed.
  */
-import { mkdtemp } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -13,7 +13,8 @@ import { openStage, startHosts, type Stage } from "./stage/stage.ts";
 import { createTourApi } from "./tour/api.ts";
 import { FactFailed } from "./tour/facts.ts";
 import { showLive } from "./tour/screen.ts";
-import { beginFleet, forgetStage, runTour } from "./tour/script.ts";
+import { beginFleet } from "./tour/begin.ts";
+import { runTour } from "./tour/script.ts";
 import { untilEnd, type End } from "./until-end.ts";
 
 const HELP = `npm run quickstart [-- OPTIONS]
@@ -24,6 +25,7 @@ version to a local Git repository and shows the rollout. Ctrl-C ends everything;
   --once           run the scripted tour in a folder of its own, check every fact from outside, exit 0 or 1
   --first-rollout  end when the first rollout has succeeded (approving it); says how long it took
   --keep           with --once: leave the folder of the tour
+  --record DIR     with --once: write the Temporal histories of the tour, for replay tests
   --hosts N        simulated hosts (default 60)
 `;
 const say = (line: string): void => console.log(line);
@@ -40,6 +42,7 @@ const { values } = parseArgs({
     once: { type: "boolean", default: false },
     "first-rollout": { type: "boolean", default: false },
     keep: { type: "boolean", default: false },
+    record: { type: "string" },
     hosts: { type: "string", default: "60" },
     help: { type: "boolean", short: "h", default: false },
   },
@@ -63,7 +66,10 @@ async function once(): Promise<number> {
   try {
     stage = await openStage({ dataDir, log: say, simulated });
     for (const line of stage.services.describe()) say(line);
-    await Promise.race([runTour(stage, say), ended.then(({ reason }) => Promise.reject(new Interrupted(reason)))]);
+    await Promise.race([
+      runTour(stage, say, values.record),
+      ended.then(({ reason }) => Promise.reject(new Interrupted(reason))),
+    ]);
   } catch (error) {
     say(
       error instanceof FactFailed
@@ -75,7 +81,7 @@ async function once(): Promise<number> {
   } finally {
     await stage?.stop();
   }
-  if (!values.keep) await forgetStage(dataDir);
+  if (!values.keep) await rm(dataDir, { recursive: true, force: true });
   say(
     `\nThe tour went well: every fact was checked from outside, in ${Math.round((performance.now() - startedAt) / 1000)} s.`,
   );

@@ -2,32 +2,39 @@
  * The scripted tour: one commit after the other, each fact checked from outside (files on the real hosts, `--version` of
  * the binaries that run, the API, Temporal's history). It reads like the story that the README tells.
  */
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Client, Connection } from "@temporalio/client";
-import { openPool } from "../../store/database.ts";
-import { findProcesses, signalProcess } from "../processes.ts";
 import { editYaml } from "../stage/repository.ts";
 import { FIRST_VERSION } from "../stage/real-host.ts";
 import { startHosts, type Stage } from "../stage/stage.ts";
-import { createTourApi, type Rollout, type TourApi } from "./api.ts";
-import { createFacts, type Facts } from "./facts.ts";
-import { collectorsOf, hostComplaints } from "./host-facts.ts";
+import { createTourApi } from "./api.ts";
+import { createFacts } from "./facts.ts";
+import { hostComplaints } from "./host-facts.ts";
+import { killDepot, killServer, restartDepot } from "./kills.ts";
+import {
+  approveAndFinish,
+  describeRollout,
+  everybodyRuns,
+  finish,
+  FLEET,
+  FLEET_FILE,
+  gitStatus,
+  historyIsClosed,
+  inFlight,
+  pollsPlanNothing,
+  removeTypo,
+  rolloutCount,
+  setVersion,
+  waitForApproval,
+  waitingWave,
+  type Tour,
+} from "./parts.ts";
+import { recordHistories } from "./record.ts";
 
-export const FLEET = "demo";
-export const FLEET_FILE = "fleets/demo.yaml";
-const VERSION_PATH = ["spec", "version", "target"];
-
-type Tour = { stage: Stage; api: TourApi; facts: Facts; temporal: Client };
-type GitStatus = {
-  state: string;
-  appliedCommit: string | null;
-  checkedAt: string | null;
-  issues?: { code: string; file: string; line: number; message: string }[];
-};
-
-/** Runs the whole tour. Throws `FactFailed` with the first fact that does not hold. */
-export async function runTour(stage: Stage, say: (line: string) => void): Promise<void> {
+/**
+ * Runs the whole tour. Throws `FactFailed` with the first fact that does not hold. `recordTo`: a folder for the histories.
+ */
+export async function runTour(stage: Stage, say: (line: string) => void, recordTo?: string): Promise<void> {
   const facts = createFacts(say, () => performance.now());
   const connection = await Connection.connect({ address: stage.services.temporalAddress });
   const tour: Tour = {
@@ -44,6 +51,7 @@ export async function runTour(stage: Stage, say: (line: string) => void): Promis
     await badRelease(tour);
     await revertLiftsHold(tour);
     await rollbackInTheMiddle(tour);
+    if (recordTo !== undefined) await recordHistories(tour.temporal, recordTo);
   } finally {
     await connection.close();
   }
@@ -228,154 +236,3 @@ async function rollbackInTheMiddle(tour: Tour): Promise<void> {
   await everybodyRuns(tour, "0.162.0");
   await historyIsClosed(tour, 4);
 }
-
-// ---------------------------------------------------------------- parts of chapters
-
-/** Sets the fleet's version; the first time the fleet's file is put into the repository. */
-export const setVersion = (work: string, version: string): Promise<void> =>
-  editYaml(join(work, FLEET_FILE), VERSION_PATH, version);
-
-const removeTypo = (work: string): Promise<void> => editYaml(join(work, FLEET_FILE), ["spec", "blueprnt"], undefined);
-
-const gitStatus = (api: TourApi): Promise<GitStatus> => api.get<GitStatus>("/api/v1/gitops/status");
-
-const inFlight = (counts: Rollout["counts"]): number =>
-  (["offered", "downloading", "verifying", "installing", "restarting", "health_check", "health_wait"] as const)
-    .map((phase) => counts[phase] ?? 0)
-    .reduce((sum, n) => sum + n, 0);
-
-const waitingWave = (rollout: Rollout): string => {
-  const wave = rollout.waves.find(({ state }) => state === "waiting_approval");
-  if (wave === undefined) throw new Error("no wave waits for approval");
-  return wave.name;
-};
-
-async function rolloutCount({ api }: Tour, want: number): Promise<string> {
-  const changes = (await api.rollouts()).filter(({ kind }) => kind === "change");
-  return changes.length === want ? "" : `there are ${changes.length} rollouts, expected ${want}`;
-}
-
-async function describeRollout({ api }: Tour, n: number): Promise<string> {
-  const { state, reason, counts, next } = await api.rollout(FLEET, n);
-  const phases = Object.entries(counts).filter(([, count]) => count > 0);
-  return `${FLEET} #${n} ${state}: ${reason}; ${phases.map(([phase, count]) => `${phase} ${count}`).join(", ")}; next: ${next?.what ?? "nothing"}`;
-}
-
-async function waitForApproval(tour: Tour, n: number): Promise<void> {
-  await tour.facts.until(
-    `rollout #${n}: the canary succeeded, the second wave waits for an approval`,
-    async () => (await tour.api.rollout(FLEET, n)).state === "waiting_approval",
-    { seen: () => describeRollout(tour, n) },
-  );
-}
-
-const finish = (tour: Tour, n: number, state: Rollout["state"]): Promise<unknown> =>
-  tour.facts.until(`rollout #${n} ${state}`, async () => (await tour.api.rollout(FLEET, n)).state === state, {
-    withinMs: 240_000,
-    seen: () => describeRollout(tour, n),
-  });
-
-async function approveAndFinish(tour: Tour, n: number, state: Rollout["state"]): Promise<void> {
-  await waitForApproval(tour, n);
-  const rollout = await tour.api.rollout(FLEET, n);
-  await tour.api.control(FLEET, n, "approve", { wave: waitingWave(rollout), reason: "the canary looks good" });
-  await finish(tour, n, state);
-}
-
-/** The collectors' own reports, and the real hosts from outside. */
-async function everybodyRuns(tour: Tour, version: string): Promise<void> {
-  const { facts, api, stage } = tour;
-  const total = stage.simulated + stage.hosts.length;
-  await facts.until(`all ${total} collectors report ${version} and are healthy`, async () => {
-    const collectors = await api.collectors();
-    return collectors.filter((it) => it.version === version && it.healthy && it.connected).length === total;
-  });
-  for (const host of stage.hosts)
-    await facts.check(`${host.name}: current, marker, journal and --version say ${version}`, () =>
-      hostComplaints(host, version),
-    );
-}
-
-async function historyIsClosed({ facts, temporal }: Tour, n: number): Promise<void> {
-  const handle = temporal.workflow.getHandle(`rollout/${FLEET}/${n}`);
-  let events = 0;
-  await facts.check(`Temporal has the closed history of rollout/${FLEET}/${n}`, async () => {
-    const description = await handle.describe();
-    events = description.historyLength;
-    return description.status.name === "COMPLETED" && events < 4_000
-      ? ""
-      : `${description.status.name}, ${events} events`;
-  });
-}
-
-async function pollsPlanNothing({ facts, api }: Tour, polls: number): Promise<void> {
-  for (let i = 0; i < polls; i += 1) {
-    const before = (await gitStatus(api)).checkedAt;
-    await facts.until("another poll", async () => (await gitStatus(api)).checkedAt !== before, { quiet: true });
-  }
-}
-
-async function killDepot({ stage, facts }: Tour, name: string): Promise<void> {
-  await facts.until("the fetch of 0.161.0 has begun", async () => {
-    const pool = openPool(stage.services.databaseUrl, () => undefined, 1);
-    try {
-      return ((await pool.query("select 1 from artifacts")).rowCount ?? 0) > 0;
-    } finally {
-      await pool.end();
-    }
-  });
-  const depot = stage.programs.get(name);
-  depot?.signal("SIGKILL");
-  await depot?.exited;
-}
-
-async function restartDepot({ stage, facts, api }: Tour, name: string): Promise<void> {
-  const node = stage.depots.nodes.find(({ nodeId }) => nodeId === name);
-  if (node === undefined) throw new Error(`no depot ${name}`);
-  stage.programs.set(name, await node.start());
-  await facts.until(`${name} is back and has a copy of every artifact`, async () => {
-    const artifacts = (await api.get<{ items: { state: string; copies: { node: string }[] }[] }>("/api/v1/artifacts"))
-      .items;
-    return artifacts.length > 0 && artifacts.every(({ copies }) => copies.length === stage.depots.nodes.length);
-  });
-}
-
-/** `kill -9` of the parent, the API and the worker, parent first so that it starts none of them again. */
-async function killServer({ stage, facts }: Tour): Promise<void> {
-  const parent = stage.programs.get("myriarchd");
-  if (parent === undefined) throw new Error("myriarchd is not running");
-  const ours = findProcesses((args) => args.includes(stage.server.configFile) && args.includes("--roles"));
-  parent.signal("SIGKILL");
-  for (const { pid } of ours) signalProcess(pid, "SIGKILL");
-  await parent.exited;
-  await facts.until(
-    "kill -9 of myriarchd, its API and its worker",
-    async () => findProcesses((args) => args.includes(stage.server.configFile)).length === 0,
-  );
-  await facts.check("the hosts run on meanwhile", () =>
-    stage.hosts.every((host) => collectorsOf(host) === 1) ? "" : "a collector is gone",
-  );
-}
-
-/** The quickstart's own beginning: waits for the hosts, commits the fleet once, and (when asked) approves and waits. */
-export async function beginFleet(stage: Stage, api: TourApi, toTheEnd: boolean): Promise<void> {
-  const { until } = createFacts(
-    () => undefined,
-    () => performance.now(),
-  );
-  const total = stage.simulated + stage.hosts.length;
-  await until("all hosts are linked", async () => {
-    const linked = (await api.agents()).filter(({ kind, link }) => kind === "updater" && link.state === "linked");
-    return linked.length >= total;
-  });
-  if ((await api.fleet(FLEET)) === undefined)
-    await stage.repository.commit("The demo fleet runs 0.161.0", (work) => setVersion(work, "0.161.0"));
-  if (!toTheEnd) return;
-  await until("the second wave waits", async () => (await api.rollout(FLEET, 1)).state === "waiting_approval");
-  const wave = waitingWave(await api.rollout(FLEET, 1));
-  await api.control(FLEET, 1, "approve", { wave, reason: "asked for by --first-rollout" });
-  await until("it succeeded", async () => (await api.rollout(FLEET, 1)).state === "succeeded", { withinMs: 240_000 });
-}
-
-/** Forgets everything of an earlier tour: it begins with a fresh fleet. */
-export const forgetStage = (dataDir: string): Promise<void> => rm(dataDir, { recursive: true, force: true });
