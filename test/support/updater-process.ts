@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
+import { setTimeout } from "node:timers/promises";
 import { join } from "node:path";
 import { WebSocketServer, type WebSocket } from "ws";
 import { stringify } from "yaml";
@@ -246,11 +247,6 @@ export class ProcessHost {
     const { agentDescription } = this.opamp.stateOf(false);
     return agentDescription && textAttribute(agentDescription.identifyingAttributes, "service.version");
   }
-  /** Whether a collector told that it is healthy, in the messages from number `since` on. */
-  collectorIsHealthy(since: number): boolean {
-    const updaterUid = this.opamp.stateOf(true).instanceUid;
-    return this.opamp.messages.slice(since).some((it) => it.instanceUid !== updaterUid && it.health?.healthy === true);
-  }
   async attemptEnds(status: string, version: string): Promise<void> {
     const is = () => this.attempt?.version === version && this.attempt.status === status;
     await this.opamp.until(`${version} ${status}`, is).catch((error: unknown) => {
@@ -284,6 +280,19 @@ export class ProcessHost {
       supervisors: all.filter(({ args }) => args.includes(SUPERVISOR)),
       collectors: all.filter(({ args }) => args.some((it) => it.endsWith(`/${BINARY}`)) && args.includes("--config")),
     };
+  }
+
+  async untilProcesses(wanted: { supervisors: number; collectors: number }): Promise<void> {
+    const deadline = performance.now() + DEADLINE_MS;
+    for (;;) {
+      const { supervisors, collectors } = await this.processes();
+      if (supervisors.length === wanted.supervisors && collectors.length === wanted.collectors) return;
+      if (performance.now() > deadline)
+        throw new Error(
+          `${supervisors.length} supervisors, ${collectors.length} collectors; ${this.said.slice(-3_000)}`,
+        );
+      await setTimeout(100);
+    }
   }
 
   async died(): Promise<NodeJS.Signals | null> {
