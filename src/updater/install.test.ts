@@ -118,6 +118,12 @@ describe("an update", () => {
     expect(server.requests[0]?.authorization).toBe("Bearer offer-token");
   });
 
+  it("installs the first version of an empty host", async () => {
+    host.empty();
+    expect(await update("0.161.0")).toMatchObject({ status: "succeeded", from: "" });
+    expect([host.active, host.runs, host.marker("0.161.0")["previousVersion"]]).toEqual(["0.161.0", "0.161.0", ""]);
+  });
+
   it("keeps active and previous version, prunes older ones", async () => {
     for (const version of ["0.161.0", "0.162.0", "0.163.0"]) expect((await update(version)).status).toBe("succeeded");
     expect(host.versions).toEqual(["0.162.0", "0.163.0"]);
@@ -438,6 +444,17 @@ describe("a failure after the stop is rolled back", () => {
       /^rollback_failed: update to v0\.161\.0 failed: health: .*; rollback to v0\.160\.0 failed: health: /,
     );
     expect(host.journalExists).toBe(true);
+  });
+
+  it("without a previous version there is nothing to roll back to: it fails, unhealthy, and says so", async () => {
+    host.empty();
+    host.healthOf = () => 503;
+    const report = await update("0.161.0");
+    expect(report).toMatchObject({ status: "failed", healthy: false, from: "" });
+    expect(report.error).toMatch(
+      /^update to v0\.161\.0 failed: health: .*; there is no previous version to roll back to$/,
+    );
+    expect([host.active, host.journalExists]).toEqual(["0.161.0", true]);
   });
 
   it("a report that cannot be stored does not keep the host from going back", async () => {

@@ -3,7 +3,16 @@
  * fake that keeps the one rule that matters (what starts is what is active), and time is virtual.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -147,8 +156,16 @@ export class TestHost {
     symlinkSync(`versions/${version}`, join(this.installDir, "current"));
   }
 
+  /** Empty when nothing is active. */
   get active(): string {
-    return readlinkSync(join(this.installDir, "current")).replace("versions/", "");
+    const link = join(this.installDir, "current");
+    return lstatSync(link, { throwIfNoEntry: false }) === undefined ? "" : readlinkSync(link).replace("versions/", "");
+  }
+  /** A host that has no version yet. */
+  empty(): void {
+    rmSync(join(this.installDir, "current"));
+    rmSync(join(this.installDir, "versions"), { recursive: true });
+    this.runs = undefined;
   }
   get versions(): string[] {
     return readdirSync(join(this.installDir, "versions")).toSorted();
