@@ -51,6 +51,8 @@ export type NodeOptions = {
   reconcileEveryMs: number;
   diskTimeoutMs: number;
   slots: number;
+  /** For a test that shows what goes wrong without them. */
+  locking?: { locks: ReturnType<typeof createHashLocks>; gate: ReturnType<typeof createGate> };
 };
 
 const TRIES_PER_SOURCE = 3;
@@ -109,8 +111,7 @@ export function createDepotNode(options: NodeOptions): DepotNode {
 /** The parts of a node, tied together by the two locks. */
 function assemble(options: NodeOptions) {
   const { log, fs, diskTimeoutMs, slots } = options;
-  const locks = createHashLocks();
-  const gate = createGate();
+  const { locks, gate } = options.locking ?? { locks: createHashLocks(), gate: createGate() };
   const disks = options.disks.map((path) =>
     createDisk(path, fs, diskTimeoutMs, (error) => log("a disk failed", { disk: path, error: error.message })),
   );

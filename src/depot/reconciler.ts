@@ -38,6 +38,7 @@ export type Reconciler = {
 
 export function createReconciler(deps: Deps): Reconciler {
   const inTrashSince = new Map<string, number>();
+  const cleaned = new Set<Disk>();
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -47,8 +48,10 @@ export function createReconciler(deps: Deps): Reconciler {
     for (const disk of deps.store.disks) {
       if (closed) return;
       try {
-        await reconcileDisk(deps, disk, inTrashSince);
+        await reconcileDisk(deps, disk, inTrashSince, !cleaned.has(disk));
+        cleaned.add(disk);
       } catch (error) {
+        cleaned.delete(disk);
         deps.log("a disk could not be reconciled; it is tried again", { disk: disk.path, error: String(error) });
       }
     }
@@ -81,25 +84,29 @@ export function createReconciler(deps: Deps): Reconciler {
   };
 }
 
-async function reconcileDisk(deps: Deps, disk: Disk, inTrashSince: Map<string, number>): Promise<void> {
+async function reconcileDisk(deps: Deps, disk: Disk, inTrashSince: Map<string, number>, first: boolean): Promise<void> {
   if (disk.failure() !== undefined) {
     await disk.tryAgain();
     await deps.diskReturned(disk);
     deps.log("a disk is well again", { disk: disk.path });
   }
-  await removeLeftovers(deps, disk);
+  await removeLeftovers(deps, disk, first);
   for (const name of await disk.run("list", (fs) => fs.list(disk.trash)))
     await settleTrash(deps, disk, name, inTrashSince);
   for (const sha256 of artifactNames(await disk.run("list", (fs) => fs.list(disk.artifacts))))
     await trashUnwanted(deps, disk, sha256);
 }
 
+const UPLOAD = /^[0-9a-f-]{36}$/;
+
 /** Temporary files that nobody writes: of a crash, of a disk that came late. */
-async function removeLeftovers({ gate, store }: Deps, disk: Disk): Promise<void> {
+async function removeLeftovers({ gate, store }: Deps, disk: Disk, first: boolean): Promise<void> {
   await gate.share(async () => {
     for (const name of await disk.run("list", (fs) => fs.list(disk.tmp))) {
       const temp = join(disk.tmp, name);
-      if (!store.beingWritten(temp)) await disk.run("remove", (fs) => fs.remove(temp));
+      // those of the configuration can only be an earlier life's when the disk is met for the first time
+      const left = UPLOAD.test(name) ? !store.beingWritten(temp) : first;
+      if (left) await disk.run("remove", (fs) => fs.remove(temp));
     }
   });
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { nodeFs, type DepotFile, type DepotFs } from "../../src/depot/files.ts";
 import { createDepotNode, type DepotNode, type Fence } from "../../src/depot/node.ts";
+import { createGate } from "../../src/depot/locks.ts";
 import type { ReadSource } from "../../src/depot/transfers.ts";
 import { failure } from "../../src/domain/errors.ts";
 
@@ -45,6 +46,15 @@ export function faultyFs(fault: Fault): DepotFs {
 
 export const osError = (code: string): Error => Object.assign(new Error(`${code}: injected`), { code });
 
+/** A store that checks and then deletes, in two steps: configurations wait for each other only. */
+function unlocked(): NonNullable<Parameters<typeof createDepotNode>[0]["locking"]> {
+  const gate = createGate();
+  return {
+    locks: { hold: (_key, work) => work() },
+    gate: { share: (work) => work(), alone: (work) => gate.alone(work) },
+  };
+}
+
 export type TestNode = {
   node: DepotNode;
   folders: string[];
@@ -61,7 +71,7 @@ export type TestNode = {
 };
 
 export async function createTestNode(
-  options: { disks?: number; fault?: Fault; slots?: number; diskTimeoutMs?: number } = {},
+  options: { disks?: number; fault?: Fault; slots?: number; diskTimeoutMs?: number; unlocked?: boolean } = {},
 ): Promise<TestNode> {
   const root = await mkdtemp(join(tmpdir(), "myriarch-depot-"));
   const folders = Array.from({ length: options.disks ?? 2 }, (_, i) => join(root, String(i)));
@@ -89,6 +99,7 @@ export async function createTestNode(
       reconcileEveryMs: 3_600_000,
       diskTimeoutMs: options.diskTimeoutMs ?? 5_000,
       slots: options.slots ?? 16,
+      ...(options.unlocked === true && { locking: unlocked() }),
     });
   const test: TestNode = {
     node: build(options.fault),
