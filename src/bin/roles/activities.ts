@@ -17,7 +17,10 @@ import { secretOf, type Shared } from "./load.ts";
 
 const now = (): Date => new Date();
 
-export type WorkerActivities = { activities: Record<string, (...args: never[]) => unknown>; close(): Promise<void> };
+export type WorkerActivities = {
+  activities: Record<string, (...args: never[]) => unknown>;
+  close: () => Promise<void>;
+};
 
 /** Opens staging and clients. `close` ends the connections; what activities left on disk stays. */
 export async function createActivities(

@@ -8,7 +8,7 @@ import { createMetrics, serveMetrics } from "../../api/metrics.ts";
 import { createOpampServer } from "../../api/opamp/server.ts";
 import { createRolloutControls } from "../../api/rollout-controls.ts";
 import type { ServerSettings } from "../../domain/config/server-config.ts";
-import { openShared, secretOf, type Shared } from "./load.ts";
+import { openShared } from "./load.ts";
 import { createPlugins } from "./plugins.ts";
 import { endsGracefully } from "./supervise.ts";
 

@@ -29,7 +29,7 @@ export type Shared = {
   /** `secrets.keyFile`: the first signs and seals, all of them open. */
   keys: readonly Uint8Array[];
   /** Whether the Temporal server answers within a second. */
-  temporalReachable(): Promise<boolean>;
+  temporalReachable: () => Promise<boolean>;
   close(): Promise<void>;
 };
 

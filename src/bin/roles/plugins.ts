@@ -2,6 +2,7 @@
 import type { Logger } from "pino";
 import type { ApiDeps } from "../../api/app.ts";
 import { createDepotClients } from "../../activities/depot-clients.ts";
+import { createGitSyncPoke } from "../../api/gitops-poke.ts";
 import { artifactContentRoutes } from "../../api/routes/artifact-content.ts";
 import { artifactRoutes } from "../../api/routes/artifacts.ts";
 import { gitopsWebhookRoutes } from "../../api/routes/gitops-webhook.ts";
@@ -10,10 +11,7 @@ import { createArtifactStreams } from "../../api/stream-artifact.ts";
 import { createDepotReader } from "../../depot/client.ts";
 import type { ServerSettings } from "../../domain/config/server-config.ts";
 import { downloadSources } from "../../store/downloads.ts";
-import { poke, WORKFLOW_IDS } from "../../workflows/messages.ts";
 import { secretOf, type Shared } from "./load.ts";
-
-const POKE_MS = 2_000;
 
 export async function createPlugins(
   settings: ServerSettings,
@@ -28,10 +26,7 @@ export async function createPlugins(
   const git = {
     pool,
     now,
-    poke: (cause: string) =>
-      client.withDeadline(Date.now() + POKE_MS, () =>
-        client.workflow.getHandle(WORKFLOW_IDS.gitSync).signal(poke, { cause }),
-      ),
+    poke: createGitSyncPoke(client),
   };
   const { webhookSecret } = gitops;
   const streams = createArtifactStreams({

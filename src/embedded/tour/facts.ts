@@ -7,7 +7,7 @@ export class FactFailed extends Error {
 
 export type Facts = {
   /** Waits until `look` answers something, asking again until the deadline; says what it saw last when it does not. */
-  until<T>(name: string, look: () => Promise<T | undefined | false>, options?: UntilOptions): Promise<T>;
+  until: <T>(name: string, look: () => Promise<T | undefined | false>, options?: UntilOptions) => Promise<T>;
   /** Checks once. `complaint` undefined or empty means it holds. */
   check(name: string, complaint: () => Promise<string | undefined> | string | undefined): Promise<void>;
   chapter(title: string): void;
