@@ -166,6 +166,8 @@ async function heartbeating<T>(work: (signal: AbortSignal) => Promise<T>): Promi
   try {
     return await work(context.cancellationSignal);
   } catch (error) {
+    // the worker stops: somebody else does it again, and the repository is not at fault
+    if (context.cancellationSignal.aborted) return await context.cancelled;
     if (!isFailure(error)) throw error;
     const { code: type, message } = error;
     throw ApplicationFailure.create({ type, message, nonRetryable: true, cause: error });

@@ -24,6 +24,8 @@ export type GitSyncInput = {
   pollIntervalMs: number;
   /** Set by continue-as-new: a poke that came while the last run ended. */
   poked?: boolean;
+  /** After how many polls the history begins anew. */
+  pollsPerRun?: number;
   /** Set by continue-as-new: the first round does not judge a refused head once more. */
   continued?: boolean;
 };
@@ -51,7 +53,8 @@ export async function gitSync(input: GitSyncInput): Promise<void> {
   let last: SyncOutcome | undefined;
   setHandler(poke, () => void (isPoked = true));
   setHandler(progress, () => ({ last, isPoked }));
-  for (let polls = 0; polls < POLLS_PER_RUN && !workflowInfo().continueAsNewSuggested; polls += 1) {
+  const most = input.pollsPerRun ?? POLLS_PER_RUN;
+  for (let polls = 0; polls < most && !workflowInfo().continueAsNewSuggested; polls += 1) {
     const isForced = isPoked || (polls === 0 && input.continued !== true);
     isPoked = false;
     const outcome = await syncOnce(isForced, (revision) => {
@@ -61,7 +64,7 @@ export async function gitSync(input: GitSyncInput): Promise<void> {
     last = outcome;
     await condition(() => isPoked, pollIntervalMs);
   }
-  await continueAsNew<typeof gitSync>({ pollIntervalMs, poked: isPoked, continued: true });
+  await continueAsNew<typeof gitSync>({ ...input, pollIntervalMs, poked: isPoked, continued: true });
 }
 
 /** What happens when somebody pushes a commit, top to bottom. */
