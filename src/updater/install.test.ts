@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { UpdateAttempt } from "../domain/update/health-report.ts";
 import type { SigningAuthority } from "../signing/authority.ts";
 import {
@@ -41,7 +41,6 @@ afterEach(async () => {
   await server.close();
   host.remove();
 });
-afterAll(() => undefined);
 
 const archive = (version: string): Archive => {
   const found = archives[version];

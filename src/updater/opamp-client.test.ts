@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BRAND } from "../domain/brand.ts";
@@ -99,7 +99,6 @@ afterEach(async () => {
   await server.close();
   host.remove();
 });
-afterAll(() => undefined);
 
 /** A fresh process on the host: repair, then connect. */
 async function start(over: Partial<HostDeps> = {}): Promise<void> {

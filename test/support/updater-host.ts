@@ -76,8 +76,12 @@ export async function makeArchive(
   return { version, bytes, signature: await authority.signFile(`sha256:${sha256(bytes)}`, { tag: `v${version}` }) };
 }
 
-export const openTestAuthority = async (): Promise<SigningAuthority> =>
-  await openSigningAuthority(mkdtempSync(join(tmpdir(), "updater-authority-")));
+/** Its folder goes when the test file's process does. */
+export async function openTestAuthority(): Promise<SigningAuthority> {
+  const folder = mkdtempSync(join(tmpdir(), "updater-authority-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  return await openSigningAuthority(folder);
+}
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
