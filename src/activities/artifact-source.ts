@@ -147,6 +147,7 @@ async function follow(
     for (let hops = 0; ; hops++) {
       const dispatcher = trusted ? trusting : guarded;
       const answer = await request(url, { dispatcher, headers, ...(signal && { signal }) });
+      answer.body.on("error", () => undefined); // whoever reads hears of it; ending it early must not end the process
       const location = answer.headers["location"];
       if (answer.statusCode < 301 || answer.statusCode > 308 || typeof location !== "string") return answer;
       answer.body.destroy();

@@ -177,6 +177,7 @@ async function send(url: string, init: Init): Promise<Dispatcher.ResponseData> {
 
 async function readFrom(url: string, init: Init, offset: number): Promise<ReadAnswer> {
   const answer = await send(url, init);
+  answer.body.on("error", () => undefined); // whoever reads hears of it; ending it early must not end the process
   const range = /^bytes (\d+)-\d+\/(\d+)$/.exec(String(answer.headers["content-range"] ?? ""));
   const whole = Number(answer.headers["content-length"] ?? Number.NaN);
   const size = answer.statusCode === 206 ? Number(range?.[2]) : whole;
