@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { UpdateAttempt } from "../domain/update/health-report.ts";
 import type { SigningAuthority } from "../signing/authority.ts";
 import {
@@ -8,6 +8,7 @@ import {
   makeArchive,
   offerOf,
   openTestAuthority,
+  removeAuthority,
   pathOf,
   script,
   serveArchives,
@@ -33,6 +34,7 @@ beforeAll(async () => {
     await Promise.all(versions.map(async (v) => [v, await makeArchive(authority, v)] as const)),
   );
 });
+afterAll(() => removeAuthority(authority));
 beforeEach(async () => {
   host = new TestHost();
   server = await serveArchives(Object.values(archives));

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BRAND } from "../domain/brand.ts";
@@ -15,6 +15,7 @@ import type { SigningAuthority } from "../signing/authority.ts";
 import {
   makeArchive,
   openTestAuthority,
+  removeAuthority,
   pathOf,
   serveArchives,
   sha256,
@@ -89,6 +90,7 @@ beforeAll(async () => {
   authority = await openTestAuthority();
   archives = await Promise.all(["0.161.0", "0.162.0"].map(async (version) => await makeArchive(authority, version)));
 });
+afterAll(() => removeAuthority(authority));
 beforeEach(async () => {
   host = new TestHost();
   server = await serveArchives(archives);

@@ -7,6 +7,7 @@ import {
   makeArchive,
   offerOf,
   openTestAuthority,
+  removeAuthority,
   serveArchives,
   sha256,
   TestHost,
@@ -27,7 +28,10 @@ beforeAll(async () => {
   archive = await makeArchive(authority, "0.161.0");
   server = await serveArchives([archive]);
 });
-afterAll(async () => await server.close());
+afterAll(async () => {
+  removeAuthority(authority);
+  await server.close();
+});
 
 /** Ports that die before their `at`-th effect, as by kill -9: that effect and all later ones never happen. */
 class Mortal {

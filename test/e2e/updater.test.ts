@@ -4,7 +4,14 @@ import { BRAND } from "../../src/domain/brand.ts";
 import { PACKAGE_STATUS, textAttribute } from "../../src/protocol/messages.ts";
 import type { SigningAuthority } from "../../src/signing/authority.ts";
 import type { CRASH_POINTS } from "../../src/updater/crash-points.ts";
-import { openTestAuthority, serveArchives, sha256, type Archive, type ArchiveServer } from "../support/updater-host.ts";
+import {
+  openTestAuthority,
+  removeAuthority,
+  serveArchives,
+  sha256,
+  type Archive,
+  type ArchiveServer,
+} from "../support/updater-host.ts";
 import { demoArchive, ProcessHost } from "../support/updater-process.ts";
 
 let authority: SigningAuthority;
@@ -19,7 +26,10 @@ beforeAll(async () => {
   broken = await demoArchive(authority, "0.163.0", 1);
   archives = await serveArchives([good, broken]);
 });
-afterAll(async () => await archives.close());
+afterAll(async () => {
+  removeAuthority(authority);
+  await archives.close();
+});
 beforeEach(async () => void (host = await ProcessHost.create(archives, authority)));
 afterEach(async () => await host.destroy());
 

@@ -17,7 +17,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { packArchive, type ArchiveFile } from "../../src/signing/release.ts";
 import { openSigningAuthority, type SigningAuthority } from "../../src/signing/authority.ts";
 import { CONTRACT_DEFAULTS } from "../../src/domain/brand.ts";
@@ -76,12 +76,11 @@ export async function makeArchive(
   return { version, bytes, signature: await authority.signFile(`sha256:${sha256(bytes)}`, { tag: `v${version}` }) };
 }
 
-/** Its folder goes when the test file's process does. */
-export async function openTestAuthority(): Promise<SigningAuthority> {
-  const folder = mkdtempSync(join(tmpdir(), "updater-authority-"));
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-  return await openSigningAuthority(folder);
-}
+export const openTestAuthority = async (): Promise<SigningAuthority> =>
+  await openSigningAuthority(mkdtempSync(join(tmpdir(), "updater-authority-")));
+
+export const removeAuthority = ({ trustedRootFile }: SigningAuthority): void =>
+  rmSync(dirname(trustedRootFile), { recursive: true, force: true });
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
