@@ -159,7 +159,6 @@ describe("what may not reach git", () => {
     "--upload-pack=x",
     "-x",
     "https://u:p@x/y",
-    "https://u@x/y",
     "ftp://x/y",
     "ssh://-oProxyCommand=x/y",
     "",
@@ -182,6 +181,8 @@ describe("what may not reach git", () => {
     "ssh://git@host:22/x.git",
     "git@host:team/x.git",
     "/srv/git/x.git",
+    "/srv/git and more/x.git",
+    "https://user@git.example.com/x.git",
     "file:///srv/x.git",
     "git://host/x",
   ])("the URL %s is accepted", (url) => {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { readFolder } from "../activities/git-reader/read-folder.ts";
 import { DEFAULT_BUDGET, runValidation } from "../activities/git-reader/run-validation.ts";
-import type { Issue } from "../domain/gitops/issue-codes.ts";
+import { ISSUE_CODES, type Issue } from "../domain/gitops/issue-codes.ts";
 import { DEFAULT_LIMITS, selectFiles } from "../domain/gitops/repository-files.ts";
 import { isBlocking, type Verdict } from "../domain/gitops/validate.ts";
 import type { Context } from "./command.ts";
@@ -21,8 +21,6 @@ export type ValidateOptions = {
   format: ValidateFormat;
   /** Warnings count as errors. */
   strict?: boolean;
-  /** Colours and underlining for a terminal. */
-  color?: boolean;
 };
 
 /** Adds the command to `program`. */
@@ -100,7 +98,7 @@ const printText: Print = async ({ folder }, issues, objects, isValid) => {
     sources.set(issue.file, lines);
     const place = `${pathOf(folder, issue)}:${issue.line}:${issue.column}`;
     const title = `${place}: ${issue.severity} ${issue.code}: ${visible(messageOf(issue))}`;
-    blocks.push([title, ...excerpt(lines, issue)].join("\n"));
+    blocks.push([title, ...excerpt(lines, issue), `  = ${ISSUE_CODES[issue.code].todo}`].join("\n"));
   }
   return [...blocks, summaryOf(issues, objects, isValid)].join("\n\n");
 };

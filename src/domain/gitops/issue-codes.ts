@@ -1,6 +1,6 @@
 /**
  * The one catalogue of what can be wrong with a revision. A code is permanent (CI systems and pages key on it);
- * `todo` says what to do. docs/schema.md is generated from it.
+ * `todo` says what to do; `myrctl validate` prints it.
  */
 type Entry = { severity: "error" | "warning"; todo: string };
 

@@ -1,6 +1,5 @@
 /** The kinds of objects that a repository holds, and their envelope (contract, "The object envelope"). */
 import { z } from "zod";
-import { BRAND } from "../brand.ts";
 import { blueprintSpec } from "./kinds/blueprint.ts";
 import { executorSpec } from "./kinds/executor.ts";
 import { labels, NAME } from "./kinds/fields.ts";
@@ -27,15 +26,6 @@ export const metadata = z.strictObject({
 });
 export type Metadata = z.infer<typeof metadata>;
 
-/** The whole object of one kind, as a repository writes it: what the editors' JSON Schema describes. */
-export const objectSchema = <K extends Kind>(kind: K) =>
-  z.strictObject({
-    apiVersion: z.literal(BRAND.apiVersion),
-    kind: z.literal(kind),
-    metadata,
-    spec: SPECS[kind],
-  });
-
 export type SpecOf<K extends Kind> = z.output<(typeof SPECS)[K]>;
 
 type Accepted<K extends Kind> = {
@@ -53,5 +43,4 @@ export type ObjectOf<K extends Kind> = Extract<GitObject, { kind: K }>;
 export type Blueprint = ObjectOf<"Blueprint">;
 export type Fleet = ObjectOf<"Fleet">;
 export type RolloutPolicy = ObjectOf<"RolloutPolicy">;
-export type Executor = ObjectOf<"Executor">;
 export type Inventory = ObjectOf<"Inventory">;

@@ -25,9 +25,10 @@ export function judgeGitUrl(url: string): string | undefined {
   if (url === "") return "must not be empty";
   if (url.startsWith("-")) return "must not begin with -";
   // oxlint-disable-next-line no-control-regex -- a line break would end git's command
-  if (/[\u0000-\u0020\u007f]/.test(url)) return "must not contain spaces or controls";
+  if (/[\u0000-\u001f\u007f]/.test(url)) return "must not contain controls";
   if (/^[A-Za-z0-9+.-]+::/.test(url)) return "must not name a remote helper";
   if (url.startsWith("/")) return undefined;
+  if (url.includes(" ")) return "must not contain spaces";
   if (!/^[A-Za-z][A-Za-z0-9+.-]*:\/\//.test(url)) {
     return SCP_LIKE.test(url) ? undefined : "must be a URL, user@host:path or an absolute path";
   }
@@ -36,7 +37,6 @@ export function judgeGitUrl(url: string): string | undefined {
   if (!SCHEMES.has(parsed.protocol)) return "must begin with https, http, ssh, git or file";
   if (parsed.hostname.startsWith("-")) return "must not name a host that begins with -";
   if (parsed.password !== "") return "must not contain a password: use gitops.credentials";
-  if (parsed.username !== "" && parsed.protocol !== "ssh:") return "must not contain a user: use gitops.credentials";
   return undefined;
 }
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { time, timeOrNull } from "./common.ts";
 
 export const issue = z.object({
-  code: z.string().describe("permanent; docs/schema.md lists all"),
+  code: z.string().describe("permanent: CI and pages may key on it"),
   severity: z.enum(["error", "warning"]),
   kind: z.string().optional(),
   name: z.string().optional(),

@@ -20,7 +20,6 @@ const choice = z
       context.addIssue({ ...refuse("invalid_value", outside), path: ["default"] });
     }
   });
-export type VersionChoice = z.infer<typeof choice>;
 
 /** May this version be chosen? Pre-releases only when the list names them. */
 export const isAllowedChoice = (choice: { range?: string | undefined; list?: string[] | undefined }, version: string) =>
