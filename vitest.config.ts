@@ -33,7 +33,15 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
-      { test: { name: "interop", include: ["test/interop/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 900_000 } },
+      {
+        test: {
+          name: "interop",
+          include: ["test/interop/**/*.test.ts"],
+          testTimeout: 300_000,
+          hookTimeout: 900_000,
+          fileParallelism: false,
+        },
+      },
       { test: { name: "browser", include: ["test/browser/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 } },
     ],
   },

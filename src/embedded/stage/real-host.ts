@@ -1,6 +1,7 @@
 /**
  * A real host of the quickstart: a folder in which a real `myriarch-updater` manages a supervisor and a collector binary.
- * It begins with 0.160.0 put there by hand: no marker, and no artifact of it on the server.
+ * It begins with 0.160.0 put there by hand: no marker, and no artifact of it on the server. The interop tests put the
+ * upstream supervisor and a collector written in Go in the place of stand-in and demo collector.
  */
 import { mkdir, readFile, readlink, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,6 +20,20 @@ export type RealHostOptions = {
   trustedRootFile: string;
   ports: { supervisorHealth: number; collectorHealth: number };
   attributes: Readonly<Record<string, string>>;
+  /** Default: the stand-in supervisor and the demo collector. */
+  software?: HostSoftware;
+};
+
+export type HostSoftware = {
+  /** Starts the supervisor; `--config FILE` is added. */
+  supervisor: readonly string[];
+  /** Capabilities of the supervisor beyond those that every host of ours switches on. */
+  capabilities?: Readonly<Record<string, boolean>>;
+  /** Arguments of every collector that the supervisor starts. */
+  collectorArgs?: readonly string[];
+  /** The version that somebody put there by hand, and how its program gets there; folders are made by it. */
+  version: string;
+  writeCollector(file: string): Promise<void>;
 };
 
 export type RealHost = {
@@ -33,26 +48,30 @@ export type RealHost = {
 export const FIRST_VERSION = "0.160.0";
 const BINARY = "otelcol-contrib";
 const SUPERVISOR = fileURLToPath(new URL("../demo/supervisor.ts", import.meta.url));
-const RUN_SUPERVISOR = ["--config"];
+const DEMO: HostSoftware = {
+  supervisor: [process.execPath, SUPERVISOR],
+  version: FIRST_VERSION,
+  writeCollector: (file) => writeDemoBinary(file, FIRST_VERSION),
+};
 
 /** Prepares the folder the first time, then starts the updater, which starts the supervisor. */
 export async function startRealHost(options: RealHostOptions): Promise<RealHost> {
-  const { folder, name, ports } = options;
+  const { folder, name, ports, software = DEMO } = options;
   const paths = {
     installDir: join(folder, "install"),
     stateDir: join(folder, "updater"),
     storageDir: join(folder, "supervisor"),
   };
-  await installByHand(paths.installDir);
+  await installByHand(paths.installDir, software);
   for (const dir of [paths.stateDir, paths.storageDir]) await mkdir(dir, { recursive: true, mode: 0o700 });
   const token = (await readFile(options.enrollmentTokenFile, "utf8")).trim();
   // Until the first remote configuration arrives the collector needs a health endpoint all the same.
   const baseFile = join(folder, "base.yaml");
   await writeYaml(baseFile, baseConfig(ports.collectorHealth));
   const supervisorFile = join(folder, "supervisor.yaml");
-  await writeYaml(supervisorFile, supervisorConfig(options, paths, token, baseFile));
+  await writeYaml(supervisorFile, supervisorConfig({ ...options, software }, paths, token, baseFile));
   const updaterFile = join(folder, "updater.yaml");
-  await writeYaml(updaterFile, updaterConfig(options, paths, supervisorFile));
+  await writeYaml(updaterFile, updaterConfig({ ...options, software }, paths, supervisorFile));
   const updater = await startProgram({
     name: `host-${name}`,
     script: programPath("myriarch-updater"),
@@ -63,13 +82,14 @@ export async function startRealHost(options: RealHostOptions): Promise<RealHost>
   return { name, folder, installDir: paths.installDir, stateDir: paths.stateDir, collectorHealthUrl, updater };
 }
 
+type Complete = RealHostOptions & { software: HostSoftware };
 type Paths = { installDir: string; stateDir: string; storageDir: string };
 
-async function installByHand(installDir: string): Promise<void> {
+async function installByHand(installDir: string, { version, writeCollector }: HostSoftware): Promise<void> {
   const current = join(installDir, "current");
   if (await exists(current)) return;
-  await writeDemoBinary(join(installDir, "versions", FIRST_VERSION, BINARY), FIRST_VERSION);
-  await symlink(join("versions", FIRST_VERSION), current);
+  await writeCollector(join(installDir, "versions", version, BINARY));
+  await symlink(join("versions", version), current);
 }
 
 const baseConfig = (healthPort: number) => ({
@@ -83,7 +103,7 @@ const baseConfig = (healthPort: number) => ({
 });
 
 const supervisorConfig = (
-  { name, serverUrl, ports, attributes }: RealHostOptions,
+  { name, serverUrl, ports, attributes, software }: Complete,
   paths: Paths,
   token: string,
   baseFile: string,
@@ -96,11 +116,13 @@ const supervisorConfig = (
     reports_effective_config: true,
     reports_health: true,
     reports_heartbeat: true,
+    ...software.capabilities,
   },
   storage: { directory: paths.storageDir },
   agent: {
     executable: join(paths.installDir, "current", BINARY),
     config_files: [baseFile, "$REMOTE_CONFIG"],
+    args: software.collectorArgs ?? [],
     config_apply_timeout: "2s",
     bootstrap_timeout: "20s",
     description: { non_identifying_attributes: { "host.name": name, ...attributes } },
@@ -108,7 +130,7 @@ const supervisorConfig = (
   healthcheck: { endpoint: `127.0.0.1:${ports.supervisorHealth}` },
 });
 
-const updaterConfig = (options: RealHostOptions, paths: Paths, supervisorFile: string) => ({
+const updaterConfig = (options: Complete, paths: Paths, supervisorFile: string) => ({
   server: { endpoint: opampOf(options.serverUrl), tokenFile: options.enrollmentTokenFile },
   hostName: options.name,
   stateDir: paths.stateDir,
@@ -116,7 +138,7 @@ const updaterConfig = (options: RealHostOptions, paths: Paths, supervisorFile: s
   binary: BINARY,
   supervisor: {
     manager: "process",
-    command: [process.execPath, SUPERVISOR, ...RUN_SUPERVISOR, supervisorFile],
+    command: [...options.software.supervisor, "--config", supervisorFile],
     storageDir: paths.storageDir,
     healthUrl: `http://127.0.0.1:${options.ports.supervisorHealth}/health`,
     stateReadInterval: "2s",
