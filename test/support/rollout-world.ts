@@ -3,7 +3,11 @@
  * started, Git as a row, and hosts that answer as rows: they take offers through the API's own gate, and report as the API
  * would write it.
  */
+import { spawn, type ChildProcess } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
+import { rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Client, Connection } from "@temporalio/client";
 import { msNumberToTs } from "@temporalio/common/lib/time.js";
 import {
@@ -40,8 +44,10 @@ export type World = {
   listener: Listener;
   controls: RolloutControls;
   hosts: RowHosts;
-  /** Starts a worker; `kill` drops it as `kill -9` would: nothing is drained, activities never answer. */
+  /** Starts a worker in this process. */
   startWorker(): Promise<{ stop(): Promise<void> }>;
+  /** A worker as a process of its own, to be killed. */
+  spawnWorker(): Promise<ChildProcess>;
   /** A commit that is valid and applied: the fleet `demo` wants this version with this policy. */
   commit(version: string, policy?: Record<string, unknown>, changes?: Record<string, unknown>): Promise<string>;
   control(
@@ -59,6 +65,7 @@ export type World = {
 };
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
+const workerProgram = new URL("./rollout-worker.ts", import.meta.url).pathname;
 const workflowsPath = new URL("../../src/workflows/index.ts", import.meta.url).pathname;
 
 /** Once per process: the worker's own lines are noise here. */
@@ -118,6 +125,8 @@ export async function createRolloutWorld(): Promise<World> {
     };
   };
   const stops: { stop(): Promise<void> }[] = [];
+  const children: ChildProcess[] = [];
+  const codePath = join(tmpdir(), `myriarch-test-${process.pid}-${namespace}.js`);
   let tests = 0;
   const world: World = {
     fleet: "",
@@ -136,6 +145,19 @@ export async function createRolloutWorld(): Promise<World> {
       const worker = await startWorker();
       stops.push(worker);
       return worker;
+    },
+    spawnWorker: async () => {
+      const { code } = await (bundle as Promise<WorkflowBundleWithSourceMap>);
+      await writeFile(codePath, code);
+      const child = spawn(process.execPath, [workerProgram, database.url, address, namespace, codePath], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      children.push(child);
+      await new Promise<void>((resolve, reject) => {
+        child.stdout?.once("data", () => resolve());
+        child.once("exit", (code) => reject(new Error(`the worker ended with ${code}`)));
+      });
+      return child;
     },
     commit: async (version, policy = {}, changes = {}) => {
       const commit = randomBytes(20).toString("hex");
@@ -170,11 +192,13 @@ export async function createRolloutWorld(): Promise<World> {
       }),
     close: async () => {
       await hosts.close();
+      for (const child of children) child.kill("SIGKILL");
       await Promise.all(stops.map((worker) => worker.stop()));
       await listener.close();
       await native.close();
       await connection.close();
       await database.drop();
+      await rm(codePath, { force: true });
     },
   };
   return world;

@@ -26,7 +26,7 @@ export type Script =
   | "crash_loop"
   /** Reports this step and waits there. */
   | { stopsAt: Step }
-  /** The API process that holds it does not look: its offer stays unsent. */
+  /** The API process that holds it does not look: its package offer stays unsent. */
   | "unsent";
 
 export type RowHost = { uid: string; updater: string; name: string; script: Script; version: string };
@@ -58,6 +58,7 @@ export async function createRowHosts(url: string, pool: Pool): Promise<RowHosts>
   const list: RowHost[] = [];
   const sent: RowHosts["sent"] = [];
   const working = new Set<Promise<unknown>>();
+  const starts = new Map<string, string>();
   let closed = false;
   let fleet = "";
   const byRecipient = (uid: string): RowHost | undefined =>
@@ -77,7 +78,7 @@ export async function createRowHosts(url: string, pool: Pool): Promise<RowHosts>
 
   /** What the API does: the row of the rollout locked, the gate asked, `sent_at` set; then the host has it. */
   async function deliver(host: RowHost, recipient: string): Promise<void> {
-    if (host.script === "unsent") return;
+    if (host.script === "unsent" && recipient === host.updater) return;
     const offer = await transaction(pool, async (tx) => {
       const found = await lockOpenOffer(tx, recipient);
       if (found === undefined) return undefined;
@@ -94,9 +95,11 @@ export async function createRowHosts(url: string, pool: Pool): Promise<RowHosts>
       version: offer.version,
       at: Date.now(),
     });
-    if (offer.kind === "config") await takeConfig(host, offer);
-    else await takePackage(host, offer);
+    await take(host, offer);
   }
+
+  const take = (host: RowHost, offer: OpenOffer): Promise<void> =>
+    offer.kind === "config" ? takeConfig(host, offer) : takePackage(host, offer);
 
   async function write(uid: string, columns: Record<string, unknown>): Promise<void> {
     const names = Object.keys(columns);
@@ -130,7 +133,9 @@ export async function createRowHosts(url: string, pool: Pool): Promise<RowHosts>
       await write(host.updater, { package_status: JSON.stringify({ ...status, status: "installed" }) });
       return;
     }
-    const startNanos = (BigInt(Date.now()) * 1_000_000n).toString();
+    // A host that goes on with the same offer goes on with the same attempt.
+    const startNanos = starts.get(offer.id) ?? (BigInt(Date.now()) * 1_000_000n).toString();
+    starts.set(offer.id, startNanos);
     const report = (state: UpdateAttempt["status"], error = ""): UpdateAttempt => ({
       version,
       from: host.version,
@@ -229,12 +234,13 @@ export async function createRowHosts(url: string, pool: Pool): Promise<RowHosts>
     },
     async kick(name) {
       const host = find(name);
-      await pool.query("update offers set sent_at = null where host = $1 and closed_at is null", [host.uid]);
-      for (const recipient of [host.updater, host.uid]) await deliver(host, recipient);
+      for (const recipient of [host.updater, host.uid]) {
+        const offer = await lockOpenOffer(pool, recipient);
+        // It has the offer already: no gate stands between.
+        if (offer !== undefined && offer.sentAt !== null) await take(host, offer);
+      }
     },
-    async set(name, columns) {
-      await write(find(name).uid, columns);
-    },
+    set: (name, columns) => write(find(name).uid, columns),
     reset: async (next) => {
       for (const host of list) host.script = "silent";
       await Promise.allSettled(working);
