@@ -55,6 +55,7 @@ export async function createActivities(
         pool,
         remote: remoteOf(settings),
         limits,
+        pollIntervalMs: gitops.pollIntervalMs,
         validate: (files, at, signal) => runValidation(files, at, budget, signal),
         now,
         log,
