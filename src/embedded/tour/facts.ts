@@ -36,6 +36,7 @@ export function createFacts(say: (line: string) => void, now: () => number): Fac
           }
           trouble = "";
         } catch (error) {
+          if (error instanceof FactFailed) throw error;
           // The server may be down on purpose; what was wrong last is said when time is over.
           trouble = error instanceof Error ? error.message : String(error);
         }

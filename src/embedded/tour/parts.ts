@@ -4,7 +4,7 @@ import type { Client } from "@temporalio/client";
 import { editYaml } from "../stage/repository.ts";
 import type { Stage } from "../stage/stage.ts";
 import type { Rollout, TourApi } from "./api.ts";
-import type { Facts } from "./facts.ts";
+import { FactFailed, type Facts } from "./facts.ts";
 import { hostComplaints } from "./host-facts.ts";
 
 export const FLEET = "demo";
@@ -58,11 +58,18 @@ export async function waitForApproval(tour: Tour, n: number): Promise<void> {
   );
 }
 
+/** Waits for the end of a rollout; another end than the wanted one, or a pause, is told at once. */
 export const finish = (tour: Tour, n: number, state: Rollout["state"]): Promise<unknown> =>
-  tour.facts.until(`rollout #${n} ${state}`, async () => (await tour.api.rollout(FLEET, n)).state === state, {
-    withinMs: 240_000,
-    seen: () => describeRollout(tour, n),
-  });
+  tour.facts.until(
+    `rollout #${n} ${state}`,
+    async () => {
+      const now = await tour.api.rollout(FLEET, n);
+      if (now.state !== state && UNWANTED.includes(now.state)) throw new FactFailed(await describeRollout(tour, n));
+      return now.state === state;
+    },
+    { withinMs: 240_000, seen: () => describeRollout(tour, n) },
+  );
+const UNWANTED: readonly Rollout["state"][] = ["paused", "failed", "aborted", "superseded", "rolled_back", "succeeded"];
 
 export async function approveAndFinish(tour: Tour, n: number, state: Rollout["state"]): Promise<void> {
   await waitForApproval(tour, n);
