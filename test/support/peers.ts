@@ -22,7 +22,7 @@ export type Peers = {
   /** `opamppeer server|client`: the reference library. */
   reference: string;
   /** The collector that says it is this version. */
-  collector(version: string): string;
+  collector: (version: string) => string;
 };
 
 /** Why the tests with real peers cannot run here, said in one line; undefined: they can. */

@@ -33,7 +33,7 @@ export type HostSoftware = {
   collectorArgs?: readonly string[];
   /** The version that somebody put there by hand, and how its program gets there; folders are made by it. */
   version: string;
-  writeCollector(file: string): Promise<void>;
+  writeCollector: (file: string) => Promise<void>;
 };
 
 export type RealHost = {
