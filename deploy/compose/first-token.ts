@@ -33,7 +33,7 @@ async function firstToken(configFile: string, owner: string): Promise<number> {
         it.role === "admin" && it.revokedAt === null && (it.expiresAt === null || it.expiresAt > now);
       if ((await listApiTokens(tx)).some(works)) return undefined;
       const created = await createApiToken(tx, {
-        name: `first-${owner}-${now.getTime()}`,
+        name: `first-admin-${now.getTime()}`,
         owner,
         role: "admin",
         createdBy: "installation",
