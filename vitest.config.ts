@@ -38,7 +38,7 @@ export default defineConfig({
           name: "interop",
           include: ["test/interop/**/*.test.ts"],
           testTimeout: 300_000,
-          hookTimeout: 900_000,
+          hookTimeout: 1_800_000, // the first run builds the peers
           fileParallelism: false,
         },
       },
