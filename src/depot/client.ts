@@ -9,9 +9,6 @@ import type { DepotConfig, Peers } from "../domain/depot/config.ts";
 import { ERRORS, Failure, failure, type DetailOf, type ErrorCode } from "../domain/errors.ts";
 import * as wire from "./wire.ts";
 
-export { setDigest } from "./wire.ts";
-export type { DepotList, Job, PutAnswer } from "./wire.ts";
-
 export type DepotAddress = { controlUrl: string; readUrl: string };
 export type DepotTokens = { control: string; read: string };
 export type DepotClientOptions = {

@@ -35,7 +35,6 @@ export const configBody = z
   .refine((c) => c.sizes === undefined || c.sizes.length === c.artifacts.length, "one size per artifact");
 /** The short form: "you have this already" (answered 428 when the node does not). */
 export const confirmBody = z.strictObject({ epoch, generation, digest, peers });
-export const configAnswer = z.object({ epoch, generation, artifacts: z.array(digest) });
 
 export const listAnswer = z.object({
   epoch,

@@ -39,20 +39,21 @@ const watching = proxyActivities<ReplicationActivities>({
   cancellationType: ActivityCancellationType.TRY_CANCEL,
 });
 /** Activities on the disk of one host; a host that does not take them within a minute counts as gone. */
-const onHost = (holder: string) =>
+const onHost = (holder: string, { hostTimeoutMs = HOST_TIMEOUT_MS }: ExecutionInput) =>
   proxyActivities<ReplicationActivities>({
     ...transfers,
     taskQueue: stagingQueue(holder),
-    scheduleToStartTimeout: "60 s",
+    scheduleToStartTimeout: hostTimeoutMs,
   });
 
+const HOST_TIMEOUT_MS = 60_000;
 const WATCHDOG_MS = 5 * 60_000;
 const FIRST_RETRY_MS = 5_000;
 const MAX_RETRY_MS = 60_000;
 const EXECUTIONS_PER_RUN = 100;
 
 export type ReplicationState = { executions?: number; cause?: string };
-export type ExecutionInput = { cause: string; generation: number; epoch: string };
+export type ExecutionInput = { cause: string; generation: number; epoch: string; hostTimeoutMs?: number };
 export type ExecutionResult = {
   state: "ended" | "stale" | "superseded";
   moved: number;
@@ -157,12 +158,12 @@ export async function replicationExecution(input: ExecutionInput): Promise<Execu
     if (probes.some(({ answer }) => answer === "superseded")) return await close("superseded");
     if (probes.some(({ answer }) => answer === "stale")) return await close("stale");
     // 4. staged copies of what is replicated often enough go
-    const released = await Promise.all(wanted.holders.map((holder) => release(it, holder)));
+    const released = await Promise.all(wanted.holders.map((holder) => release(input, it, holder)));
     done.released = released.reduce((sum, count) => sum + count, 0);
     // 5. puts of what is staged, 6. copies among the nodes, each as soon as its own source has it
     const plan = await control.planWork(it);
     done.lost = plan.lost;
-    await transfer(it, plan);
+    await transfer(input, it, plan);
     return await close("ended");
   } catch (error) {
     if (!isCancellation(error)) throw error;
@@ -171,9 +172,9 @@ export async function replicationExecution(input: ExecutionInput): Promise<Execu
   }
 }
 
-async function release(it: Execution, holder: string): Promise<number> {
+async function release(input: ExecutionInput, it: Execution, holder: string): Promise<number> {
   try {
-    return await onHost(holder).releaseStaging(it);
+    return await onHost(holder, input).releaseStaging(it);
   } catch (error) {
     if (isCancellation(error)) throw error;
     await hostFailed(error, holder);
@@ -182,10 +183,10 @@ async function release(it: Execution, holder: string): Promise<number> {
 }
 
 /** Activities that do not come back end their own work as failed; nobody waits for it then. */
-async function transfer(it: Execution, { pushes, pulls }: Planned): Promise<void> {
+async function transfer(input: ExecutionInput, it: Execution, { pushes, pulls }: Planned): Promise<void> {
   const push = async ({ holder, node }: Planned["pushes"][number]): Promise<void> => {
     try {
-      await onHost(holder).pushNode({ ...it, node });
+      await onHost(holder, input).pushNode({ ...it, node });
     } catch (error) {
       if (isCancellation(error)) throw error;
       await control.failPending({ execution: it.execution, node, kind: "put" });

@@ -1,5 +1,5 @@
 /** Depot nodes in a temporary folder, with a file system whose operations can be made to fail, stall or lie. */
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -177,5 +177,3 @@ export async function readAll(node: DepotNode, sha256: string): Promise<Buffer |
   for await (const piece of opened.read(0, opened.size)) pieces.push(piece);
   return Buffer.concat(pieces);
 }
-
-export const someId = (): string => randomUUID();
