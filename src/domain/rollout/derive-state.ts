@@ -72,7 +72,11 @@ export function deriveState(facts: StateFacts): Derived {
     };
   }
   if (facts.kind === "catch_up")
-    return { state: "running", reason: "hosts are brought to the proven state", next: null };
+    return {
+      state: "running",
+      reason: "it stands by: hosts that join, return or drift are brought to the proven state",
+      next: { what: "hosts report", atMs: null },
+    };
   return { state: "running", reason: `wave ${wave.name}`, next: { what: "hosts report", atMs: null } };
 }
 
