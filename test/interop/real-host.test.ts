@@ -203,6 +203,37 @@ describe.skipIf(skipPeers() !== undefined)("a host with the real supervisor and 
     await answers(200);
   });
 
+  it("is not touched by an update while its supervisor could not start again on what it saved", async () => {
+    const { uid } = await runs(OLD);
+    const updater = await linked();
+    const before = await pair();
+    const { hash } = await server.offerConfig(uid, "receivers: {nop: {}\n\tnot: [yaml");
+    await agent("collector", "FAILED", (row) => row.configHash === hash && row.configStatus === FAILED);
+    await server.offerPackage(updater.uid, NEW, artifact);
+    const ended = await agent("updater", "failed", ({ attempt }) => attempt?.status === "failed", UPDATE_MS);
+    expect(ended.attempt?.error).toMatch(/^preflight: .*saved remote configuration is not valid YAML/);
+    expect(await pair()).toEqual(before);
+    expect(await currentVersion(host)).toBe(OLD);
+    await runs(OLD);
+  });
+
+  it("goes on under the UID that it is given, and its updater's link follows", async () => {
+    const { uid } = await runs(OLD);
+    expect(await linked()).toMatchObject({ collectorUid: uid });
+    await server.restart(() => server.pool.query("update agents set credential = 'token:other' where uid = $1", [uid]));
+    const renamed = await agent(
+      "collector",
+      "the collector under another UID",
+      (row) => row.uid !== uid && row.connected && row.healthy && row.version === OLD,
+    );
+    await agent("updater", "the link to it", (row) => row.collectorUid === renamed.uid && row.link === "linked");
+    const saved = await readFile(join(host.folder, "supervisor", "persistent_state.yaml"), "utf8");
+    expect(saved).toContain(renamed.uid);
+    const connected = (await server.agents(host.name)).filter((row) => row.kind === "collector" && row.connected);
+    expect(connected.map((row) => row.uid)).toEqual([renamed.uid]);
+    await pair();
+  });
+
   it("ends with its updater and leaves nobody behind", async () => {
     await runs(OLD);
     await pair();
