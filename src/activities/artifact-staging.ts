@@ -65,9 +65,15 @@ export function createStaging({ folder, holder, pool, maxBytes }: Options): Stag
     },
     download: async (id, url, source, progress, signal) => {
       const path = await claimPartial(partials, id);
-      const downloaded = await fetchInto(path, url, { source, progress, signal, maxBytes });
-      if (downloaded === undefined) await remove(path);
-      return downloaded;
+      try {
+        const downloaded = await fetchInto(path, url, { source, progress, signal, maxBytes });
+        if (downloaded === undefined) await remove(path);
+        return downloaded;
+      } catch (error) {
+        // what no retry mends is not kept to go on with
+        if (isFailure(error) && error.handling === "halt") await remove(path);
+        throw error;
+      }
     },
     place: ({ path, sha256 }) =>
       withStagingLock(pool, sha256, async (client) => {
