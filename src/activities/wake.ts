@@ -1,5 +1,5 @@
 /** Waiting for notifications inside an activity: heartbeats go on, a notification that came while it worked is not lost. */
-import { activityInfo, Context } from "@temporalio/activity";
+import { Context } from "@temporalio/activity";
 import type { Listener } from "../store/listen.ts";
 
 /** A heartbeat at least this often, so that a lost worker is noticed and a cancellation arrives. */
@@ -59,6 +59,3 @@ const delay = (ms: number, signal: AbortSignal): Promise<void> =>
     }
     signal.addEventListener("abort", done, { once: true });
   });
-
-/** How long this attempt of the activity has run. */
-export const isFirstAttempt = (): boolean => activityInfo().attempt === 1;

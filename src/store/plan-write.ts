@@ -3,7 +3,7 @@ import type { PlanTarget } from "../domain/rollout/plan.ts";
 import type { FrozenPolicy } from "../domain/rollout/policy.ts";
 import { appendAudit } from "./audit.ts";
 import type { Db } from "./database.ts";
-import { announce, refreshState } from "./rollout-state.ts";
+import { refreshState } from "./rollout-state.ts";
 import type { FleetRow } from "./rollouts.ts";
 
 export type NewRollout = {
@@ -187,5 +187,3 @@ export async function writeFleetState(
     [name, at.commit, at.changeKey, at.isPlanned, at.isNew],
   );
 }
-
-export { announce };

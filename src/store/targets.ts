@@ -42,10 +42,22 @@ const CANDIDATES = `
       order by (link = 'linked') desc, connected desc, last_seen_at desc limit 1) u on true
   where t.fleet = $1 and t.n = $2 and a.finished_at is null and a.phase = 'pending'`;
 
-/** Can be offered now: connected, backoff over, and nothing else open for the host. */
+/** The same targets with no more than it takes to count and choose: read on every look at a wave. */
+const WAITING = `
+  select t.host, t.ord, a.wave, c.connected, a.not_before
+  from targets t join attempts a using (fleet, n, host, attempt) join agents c on c.uid = t.host
+  where t.fleet = $1 and t.n = $2 and a.finished_at is null and a.phase = 'pending'`;
+
+/**
+ * Can be offered now: connected, backoff over, nothing else open for the host; and going back, no newer wave is on its way.
+ * `$3` now, `$4` direction.
+ */
 const READY = `x.connected and (x.not_before is null or x.not_before <= $3)
   and not exists (select from offers o where o.host = x.host and o.closed_at is null)
-  and not exists (select from attempts y where y.host = x.host and y.finished_at is null and y.phase <> 'pending')`;
+  and not exists (select from attempts y where y.host = x.host and y.finished_at is null and y.phase <> 'pending')
+  and ($4 = 'forward' or coalesce(x.wave, -1) >= (select max(coalesce(b.wave, -1)) from attempts b join agents d on d.uid = b.host
+    where b.fleet = $1 and b.n = $2 and b.finished_at is null
+      and (b.phase <> 'pending' or (b.direction = 'back' and d.connected))))`;
 
 type RawCandidate = Omit<Candidate, "updater" | "artifactState"> & {
   updater: { capabilities: string; link: "none" | "linked" | "mismatch"; linkReason: string } | null;
@@ -59,9 +71,12 @@ export async function readCandidates(
 ): Promise<Candidate[]> {
   const order = at.direction === "back" ? "x.wave desc nulls last, x.ord desc" : "x.ord";
   const { rows } = await db.query<RawCandidate>(
-    `select x.*, f.state as "artifactState" from (${CANDIDATES} and a.direction = $4 and ($5::int is null or a.wave = $5)) x
+    `with chosen as materialized (
+       select x.host from (${WAITING} and a.direction = $4 and ($5::int is null or a.wave = $5)) x
+        where ${READY} order by ${order} limit $6)
+     select x.*, f.state as "artifactState" from (${CANDIDATES} and t.host in (select host from chosen)) x
        left join artifacts f on f.distribution = x."serviceName" and f.version = x.goal_version and f.os = x.os and f.arch = x.arch
-      where ${READY} order by ${order} limit $6`,
+      order by ${order}`,
     [at.fleet, at.n, at.now, at.direction, at.k, at.limit],
   );
   return rows.map(({ updater, ...row }) => ({
@@ -199,7 +214,7 @@ export async function countWave(
   const waiting = await db.query<{ ready: number; offline: number; next: Date | null }>(
     `select count(*) filter (where ${READY})::int as ready, count(*) filter (where not x.connected)::int as offline,
         min(x.not_before) filter (where x.not_before > $3) as next
-       from (${CANDIDATES} and a.direction = $4 and ($5::int is null or a.wave = $5)) x`,
+       from (${WAITING} and a.direction = $4 and ($5::int is null or a.wave = $5)) x`,
     values,
   );
   const { ready = 0, offline = 0, next = null } = waiting.rows[0] ?? {};

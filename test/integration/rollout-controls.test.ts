@@ -110,8 +110,8 @@ describe.each(["api", "signal"] as const)("every control by %s", (by) => {
     await world.state(1, "waiting_approval");
     await send[by]("approve");
     await world.state(1, "succeeded");
-    const attempts = (await world.targets(1)).map((target) => target.attempts.map(({ phase }) => phase)).toSorted();
-    expect(attempts).toEqual([["failed", "succeeded"], ["succeeded"]]);
+    const attempts = (await world.targets(1)).map((target) => target.attempts.map(({ phase }) => phase).join(" "));
+    expect(new Set(attempts)).toEqual(new Set(["failed succeeded", "succeeded"]));
   });
 
   test("rollback returns what was updated", async () => {

@@ -49,7 +49,7 @@ test("H1, H5 and the safety stop: a worker is killed with targets in flight; con
 
   // The hosts finish while nobody looks.
   for (const host of world.hosts.list) host.script = "ok";
-  for (const host of [...new Set(packagesSent())]) await world.hosts.kick(host);
+  for (const host of new Set(packagesSent())) await world.hosts.kick(host);
   const sentBefore = new Set(packagesSent());
   expect(sentBefore.size).toBe(3);
 

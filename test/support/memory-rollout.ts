@@ -86,7 +86,7 @@ export function createMemoryRollout({ waves: asked, approvalTimeoutMs, failing =
       ending: row.ending,
       prepared: row.prepared,
       approvals: { ...row.approvals },
-      waves: waves.map(({ size, ...wave }) => ({ ...wave })),
+      waves: waves.map(({ k, name, approval, state, bakeMs }) => ({ k, name, approval, state, bakeMs })),
       counts: {},
       total: waves.length,
       inFlight: 0,

@@ -23,7 +23,7 @@ import { createRolloutActivities } from "../../src/activities/rollouts.ts";
 import { pokeReconcile } from "../../src/activities/start-workflows.ts";
 import { createRolloutControls, type RolloutControls } from "../../src/api/rollout-controls.ts";
 import { CHANNELS } from "../../src/domain/channels.ts";
-import { SPECS, type Fleet, type GitObject, type RolloutPolicy } from "../../src/domain/gitops/kinds.ts";
+import { SPECS, type GitObject } from "../../src/domain/gitops/kinds.ts";
 import { registerSearchAttributes } from "../../src/embedded/temporal-namespace.ts";
 import type { Pool } from "../../src/store/database.ts";
 import { createListener, type Listener } from "../../src/store/listen.ts";
@@ -32,7 +32,6 @@ import { QUEUES, type Control } from "../../src/workflows/messages.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { createRowHosts, type RowHosts } from "./row-hosts.ts";
 
-export type PolicySpec = Parameters<(typeof SPECS)["RolloutPolicy"]["parse"]>[0];
 export type World = {
   /** The fleet of this test. */
   fleet: string;
@@ -248,8 +247,8 @@ function objectsFor(
     version: { target: version },
     rolloutPolicy: "quick",
     ...changes,
-  }) as Fleet["spec"];
-  const spec = SPECS.RolloutPolicy.parse({ ...QUICK_POLICY, ...policy }) as RolloutPolicy["spec"];
+  });
+  const spec = SPECS.RolloutPolicy.parse({ ...QUICK_POLICY, ...policy });
   const config = {
     receivers: { otlp: { protocols: { grpc: {} } } },
     exporters: { debug: {} },

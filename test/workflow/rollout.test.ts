@@ -30,7 +30,7 @@ afterAll(() => env.teardown());
 type Running = {
   memory: MemoryRollout;
   handle: WorkflowHandle<(input: RolloutInput) => Promise<RolloutResult>>;
-  until(what: string, holds: () => boolean): Promise<void>;
+  until: typeof until;
 };
 
 async function run(
@@ -64,9 +64,9 @@ async function run(
   }
 }
 
-async function until(what: string, holds: () => boolean): Promise<void> {
+async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const end = Date.now() + 20_000;
-  while (!holds()) {
+  while (!(await holds())) {
     if (Date.now() > end) throw new Error(`not in time: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
@@ -165,9 +165,9 @@ test("every signal takes effect exactly once, in order, across continue-as-new",
       }
       await until("all are judged", () => memory.calls.length === sent.length);
       expect(memory.calls.map(({ reason }) => Number(reason))).toEqual(sent.map((_, i) => i));
-      const { runId } = await env.client.workflow.getHandle(handle.workflowId).describe();
-      expect(runId).not.toBe(firstRun);
-      await send.update(env.client.workflow.getHandle(handle.workflowId) as Running["handle"], "approve");
+      const latest: Running["handle"] = env.client.workflow.getHandle(handle.workflowId);
+      await until("it has continued as new", async () => (await latest.describe()).runId !== firstRun);
+      await send.update(latest, "approve");
       expect(await handle.result()).toEqual({ state: "succeeded" });
     },
     { continueAfter: 20 },
