@@ -80,7 +80,7 @@ function waveLine(wave: Rollout["waves"][number]): string {
 
 function whatToDo(it: Rollout): string | undefined {
   const wave = it.waves.find(({ state }) => state === "waiting_approval");
-  if (wave) return `npx myrctl rollouts approve ${it.fleet} ${it.n} --wave ${wave.name}`;
-  if (it.state === "paused") return `npx myrctl rollouts resume|abort|rollback ${it.fleet} ${it.n} --reason "…"`;
+  if (wave) return `npx myrctl rollouts approve ${it.fleet}/${it.n} --wave ${wave.name}`;
+  if (it.state === "paused") return `npx myrctl rollouts resume|abort|rollback ${it.fleet}/${it.n} --reason "…"`;
   return undefined;
 }
