@@ -50,10 +50,6 @@ export type Staging = {
 export function createStaging({ folder, holder, pool, maxBytes }: Options): Staging {
   const partials = join(folder, "partial");
   const nameOf = (sha256: string): string => join(folder, sha256);
-  const remove = async (path: string): Promise<void> => {
-    await rm(path, { force: true });
-    await rm(`${path}.json`, { force: true });
-  };
   return {
     holder,
     prepare: async () => {
@@ -63,18 +59,10 @@ export function createStaging({ folder, holder, pool, maxBytes }: Options): Stag
           if ((await stagedAt(client, sha256, holder)) === undefined) await rm(nameOf(sha256), { force: true });
         });
     },
-    download: async (id, url, source, progress, signal) => {
-      const path = await claimPartial(partials, id);
-      try {
-        const downloaded = await fetchInto(path, url, { source, progress, signal, maxBytes });
-        if (downloaded === undefined) await remove(path);
-        return downloaded;
-      } catch (error) {
-        // what no retry mends is not kept to go on with
-        if (isFailure(error) && error.handling === "halt") await remove(path);
-        throw error;
-      }
-    },
+    download: async (id, url, source, progress, signal) =>
+      keepingWhatHelps(await claimPartial(partials, id), (path) =>
+        fetchInto(path, url, { source, progress, signal, maxBytes }),
+      ),
     place: ({ path, sha256 }) =>
       withStagingLock(pool, sha256, async (client) => {
         await rename(path, nameOf(sha256));
@@ -82,7 +70,7 @@ export function createStaging({ folder, holder, pool, maxBytes }: Options): Stag
         await syncFolder(folder);
         await noteStaged(client, sha256, holder, nameOf(sha256));
       }),
-    discard: ({ path }) => remove(path),
+    discard: ({ path }) => removePartial(path),
     open: async (sha256) => {
       try {
         const { size } = await stat(nameOf(sha256));
@@ -116,6 +104,26 @@ async function release(pool: Pool, holder: string, proof: Proof, nameOf: (sha256
       released++;
     });
   return released;
+}
+
+/** A download that can go on later is kept; what does not exist, or no retry mends, is not. */
+async function keepingWhatHelps(
+  path: string,
+  fetch: (path: string) => Promise<Downloaded | undefined>,
+): Promise<Downloaded | undefined> {
+  try {
+    const downloaded = await fetch(path);
+    if (downloaded === undefined) await removePartial(path);
+    return downloaded;
+  } catch (error) {
+    if (isFailure(error) && error.handling === "halt") await removePartial(path);
+    throw error;
+  }
+}
+
+async function removePartial(path: string): Promise<void> {
+  await rm(path, { force: true });
+  await rm(`${path}.json`, { force: true });
 }
 
 /** The file of an earlier try of this download, renamed so that it is ours, else a new one. */
