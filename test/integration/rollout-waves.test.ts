@@ -147,6 +147,50 @@ describe("failures", () => {
 });
 
 describe("changes", () => {
+  test("a change of configuration goes through waves; where it fails it is taken back at once", async () => {
+    await addHosts(3, "0.161.0");
+    await world.commit("0.161.0");
+    const applied = () =>
+      count("agents a join wanted w on w.host = a.uid and w.fleet = $1 where a.remote_config_hash = w.config_hash");
+    await world.until("everyone has the first one", async () => (await applied()) === 3);
+    await world.until(
+      "catch-up has ended",
+      async () => (await count("attempts where fleet = $1 and finished_at is null")) === 0,
+    );
+    world.hosts.script("h0", "fails_once");
+    await world.commit("0.161.0", { failureThreshold: { rollout: "50%" } }, {}, { verbosity: "detailed" });
+    await world.state(1, "succeeded");
+    expect(await phases(1)).toEqual({ h0: "rolled_back", h1: "succeeded", h2: "succeeded" });
+    const target = (await world.targets(1)).find(({ hostName }) => hostName === "h0");
+    expect(target?.attempts.at(-1)?.failureClass).toBe("configuration");
+    expect(await applied()).toBe(2);
+    const kinds = world.hosts.sent.filter(({ host }) => host === "h0").map(({ direction }) => direction);
+    expect(kinds).toEqual(["forward", "forward", "take_back"]);
+  });
+
+  test("F7: a host that is offline is left behind by its wave and catches up when it is back, without a new rollout", async () => {
+    await addHosts(2);
+    await world.hosts.add("away");
+    await world.hosts.set("away", { connected: false });
+    await world.commit("0.161.0", { offline: { action: "skip", after: "1s" } });
+    await world.state(1, "succeeded");
+    expect(await phases(1)).toEqual({ h0: "succeeded", h1: "succeeded", away: "pending" });
+    await world.hosts.set("away", { connected: true });
+    await world.until("it has caught up", async () => (await world.hosts.versions())["0.161.0"] === 3);
+    expect(await count("rollouts where fleet = $1 and kind = 'change'")).toBe(1);
+  });
+
+  test("a wave bakes before it ends; who falls ill meanwhile counts as regressed", async () => {
+    await addHosts(2);
+    await world.commit("0.161.0", { waves: [{ name: "canary", upTo: 1, bake: "3s" }], failureThreshold: { wave: 0 } });
+    await world.state(1, "baking");
+    const canary = (await world.targets(1)).find(({ wave }) => wave === 0)?.hostName ?? "";
+    await world.hosts.set(canary, { healthy: false, healthy_since: null });
+    const paused = await world.state(1, "paused");
+    expect(paused.holds.threshold).toBeDefined();
+    expect(await phases(1)).toMatchObject({ [canary]: "succeeded" });
+  });
+
   test("D5: a newer change supersedes; the host in flight ends its attempt first and never has two offers", async () => {
     await addHosts(3);
     const [first] = world.hosts.list;

@@ -48,7 +48,12 @@ export type World = {
   /** A worker as a process of its own, to be killed. */
   spawnWorker(): Promise<ChildProcess>;
   /** A commit that is valid and applied: the fleet `demo` wants this version with this policy. */
-  commit(version: string, policy?: Record<string, unknown>, changes?: Record<string, unknown>): Promise<string>;
+  commit(
+    version: string,
+    policy?: Record<string, unknown>,
+    changes?: Record<string, unknown>,
+    debug?: Record<string, unknown>,
+  ): Promise<string>;
   control(
     control: Control,
     input?: { reason?: string; wave?: string },
@@ -158,9 +163,9 @@ export async function createRolloutWorld(): Promise<World> {
       });
       return child;
     },
-    commit: async (version, policy = {}, changes = {}) => {
+    commit: async (version, policy = {}, changes = {}, debug = {}) => {
       const commit = randomBytes(20).toString("hex");
-      await applySnapshot(pool, commit, objectsFor(world.fleet, version, policy, changes));
+      await applySnapshot(pool, commit, objectsFor(world.fleet, version, policy, changes, debug));
       await pokeReconcile(client, "commit");
       return commit;
     },
@@ -234,6 +239,7 @@ function objectsFor(
   version: string,
   policy: Record<string, unknown>,
   changes: Record<string, unknown>,
+  debug: Record<string, unknown>,
 ): GitObject[] {
   const envelope = (kind: string, name: string, file: string) => ({
     kind,
@@ -251,7 +257,7 @@ function objectsFor(
   const spec = SPECS.RolloutPolicy.parse({ ...QUICK_POLICY, ...policy });
   const config = {
     receivers: { otlp: { protocols: { grpc: {} } } },
-    exporters: { debug: {} },
+    exporters: { debug },
     service: { pipelines: { traces: { receivers: ["otlp"], exporters: ["debug"] } } },
   };
   const blueprint = SPECS.Blueprint.parse({ config });

@@ -18,6 +18,8 @@ export type Script =
   | "rolls_back"
   /** Refuses before the stop. */
   | "fails"
+  /** Refuses the next configuration, and takes the one after it. */
+  | "fails_once"
   /** Never answers. */
   | "silent"
   /** Says that it succeeded; its collector goes on with the old version. */
@@ -111,10 +113,12 @@ export async function createRowHosts(url: string, pool: Pool): Promise<RowHosts>
   }
 
   async function takeConfig(host: RowHost, offer: OpenOffer): Promise<void> {
-    if (host.script === "silent") return;
+    const { script } = host;
+    if (script === "silent") return;
+    if (script === "fails_once") host.script = "ok";
     await write(host.uid, {
       remote_config_hash: offer.configHash,
-      remote_config_status: host.script === "fails" ? 3 : 1,
+      remote_config_status: script === "fails" || script === "fails_once" ? 3 : 1,
     });
   }
 
