@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -81,6 +81,7 @@ describe("a depot process", () => {
       code: 78,
       stderr: expect.stringContaining(`${config}:2:1: error: disk: unknown key`),
     });
+    await rm(config);
   });
 });
 
