@@ -16,9 +16,10 @@ async function serve(answer: (n: number) => "cut" | number): Promise<string> {
   let n = 0;
   server = createServer((_, response) => {
     const what = answer((n += 1));
-    if (what !== "cut") return void response.writeHead(what, { "retry-after": "0" }).end(what === 200 ? BODY : "");
-    response.writeHead(200, { "content-length": String(BODY.length) });
-    response.write(BODY.subarray(0, 1_000), () => response.destroy());
+    if (what === "cut") {
+      response.writeHead(200, { "content-length": String(BODY.length) });
+      response.write(BODY.subarray(0, 1_000), () => response.destroy());
+    } else response.writeHead(what, { "retry-after": "0" }).end(what === 200 ? BODY : "");
   });
   await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
