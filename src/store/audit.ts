@@ -27,7 +27,8 @@ export const canonicalRow = (at: Date, entry: AuditEntry): string =>
     entry.object,
     entry.outcome,
     entry.code ?? null,
-    sortKeys(entry.detail ?? {}),
+    // As it will be read back: a Date or an undefined inside is text or nothing in the row.
+    sortKeys(JSON.parse(JSON.stringify(entry.detail ?? {})) as unknown),
   ]);
 
 const sortKeys = (value: unknown): unknown => {

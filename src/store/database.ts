@@ -11,9 +11,17 @@ export type Pool = pg.Pool;
 // bigint columns hold nanoseconds and counters: keep every digit.
 pg.types.setTypeParser(pg.types.builtins.INT8, (text) => BigInt(text));
 
+/** A server that swallows packets must not let a request hang for ever. */
+const CONNECT_MS = 10_000;
+
 /** Opens a pool. An idle client that loses its server is dropped and replaced; `onError` sees why. */
 export function openPool(url: string, onError: (error: Error) => void, max = 10): Pool {
-  const pool = new pg.Pool({ connectionString: url, max, application_name: "myriarch" });
+  const pool = new pg.Pool({
+    connectionString: url,
+    max,
+    application_name: "myriarch",
+    connectionTimeoutMillis: CONNECT_MS,
+  });
   pool.on("error", onError);
   return pool;
 }

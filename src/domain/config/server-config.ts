@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { isFailure } from "../errors.ts";
 import { compilePattern } from "../identity-pattern.ts";
+import { judgeBranch, judgeGitPath, judgeGitUrl } from "../gitops/remote-names.ts";
 import { closest } from "./closest.ts";
 import { describeSecret, type Secret } from "./secret.ts";
 import { serverSchema, type Address, type ServerFile } from "./server-schema.ts";
@@ -174,24 +175,17 @@ function checkUrls(it: ServerFile, report: Report): void {
 
 function checkGit(it: ServerFile, report: Report): void {
   const { branch, path, url } = it.gitops;
-  if (!plausibleBranch(branch)) report(["gitops", "branch"], "is not a branch name that Git accepts");
-  if (path.startsWith("/") || path.split("/").includes(".."))
-    report(["gitops", "path"], "must be a path inside the repository");
-  const ssh = /^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^:]+$/.test(url);
-  const absolute = /^\/[^\0]*$/.test(url);
-  const parsed = readUrl(url, ["https:", "http:", "ssh:", "git:", "file:"]);
-  if (!ssh && !absolute && parsed === undefined)
-    report(["gitops", "url"], "must be an https, ssh or file URL, user@host:path, or an absolute path");
-  if (parsed !== undefined && parsed.password !== "")
-    report(["gitops", "url"], "must not contain a password: use gitops.credentials.tokenFile");
+  // The same judges as the reader of the repository: what is accepted here must not stop the worker at its start.
+  for (const [key, problem] of [
+    ["branch", judgeBranch(branch)],
+    ["path", judgeGitPath(path.replace(/\/+$/, ""))],
+    ["url", judgeGitUrl(url)],
+  ] as const)
+    if (problem !== undefined) report(["gitops", key], problem);
+  const parsed = readUrl(url, ["http:", "git:"]);
   if (it.mode === "production" && (parsed?.protocol === "http:" || parsed?.protocol === "git:"))
     report(["gitops", "url"], "is not encrypted: this needs mode: development");
 }
-
-/** Git's own rules for a branch (git check-ref-format), and nothing that Git could read as an option. */
-const plausibleBranch = (name: string): boolean =>
-  // oxlint-disable-next-line no-control-regex -- Git forbids control characters in names
-  !/^[-/.]|[\u0000-\u0020\u007f~^:?*[\\]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)|[/.]$/.test(name) && name !== "@";
 
 const SECRETS = [
   { path: ["gitops", "webhookSecret"], of: (it: ServerFile) => it.gitops, key: "webhookSecret", required: false },
