@@ -54,14 +54,23 @@ async function get(base: string, over: Partial<Download> = {}) {
     maxBytes: 100_000,
     idleTimeoutMs: 1_000,
     signal: new AbortController().signal,
+    onProgress: cutWhenTaken,
     ...over,
   });
 }
 
+/** The connection is cut once the host has these bytes: an error that overtakes them would take them away. */
+let cut: { at: number; response: ServerResponse } | undefined;
+const cutWhenTaken = (bytes: number): void => {
+  if (cut === undefined || bytes < cut.at) return;
+  cut.response.destroy();
+  cut = undefined;
+};
 /** Sends the first `bytes`, then cuts the connection. */
 const cutAfter = (response: ServerResponse, bytes: number, headers: Record<string, string> = {}) => {
   response.writeHead(200, { "content-length": BODY.length, ...headers });
-  response.write(BODY.subarray(0, bytes), () => response.destroy());
+  cut = { at: bytes, response };
+  response.write(BODY.subarray(0, bytes));
 };
 const rest = (request: IncomingMessage, response: ServerResponse, body = BODY) => {
   const from = Number(/bytes=(\d+)-/.exec(request.headers.range ?? "")?.[1]);
@@ -94,7 +103,8 @@ describe("a download", () => {
           "content-range": `bytes ${from}-${BODY.length - 1}/${BODY.length}`,
           "content-length": BODY.length - from,
         });
-        response.write(BODY.subarray(from, from + 500), () => response.destroy());
+        cut = { at: from + 500, response };
+        response.write(BODY.subarray(from, from + 500));
       },
     ],
     [
