@@ -14,6 +14,7 @@ test(
   async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "myriarch-tour-"));
     const tour = spawn(process.execPath, [QUICKSTART, "--once"], {
+      // The tour's servers are its own, whatever this shell points at.
       env: { ...process.env, MYRIARCH_DATA: dataDir, DATABASE_URL: "", TEMPORAL_ADDRESS: "" },
       stdio: ["ignore", "pipe", "pipe"],
     });

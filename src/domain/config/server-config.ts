@@ -87,7 +87,8 @@ function overridesFrom(env: Env): { overrides: Overrides; issues: ConfigIssue[] 
   const issues: ConfigIssue[] = [];
   for (const [name, value] of Object.entries(env)) {
     const path = paths.get(name) ?? ALIASES[name as keyof typeof ALIASES];
-    if (value === undefined) continue;
+    // Shells and compose files say "not set" of the usual variables by an empty text.
+    if (value === undefined || (value === "" && Object.hasOwn(ALIASES, name))) continue;
     if (path !== undefined) overrides.set(path, { name, value });
     else if (looksLikeOverride(name) && !OTHER_VARIABLES.has(name)) {
       const near = closest(name, Array.from(paths.keys()));
