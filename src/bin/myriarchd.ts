@@ -44,5 +44,6 @@ try {
   await command.parseAsync();
 } catch (error) {
   console.error(`myriarchd: ${error instanceof Error ? error.message : String(error)}`);
-  process.exitCode = isFailure(error) && error.code === "config_invalid" ? EXIT_CONFIG : 1;
+  // What was opened so far would keep a process alive that does nothing; whoever supervises it starts it again.
+  process.exit(isFailure(error) && error.code === "config_invalid" ? EXIT_CONFIG : 1);
 }

@@ -18,9 +18,12 @@ const now = (): Date => new Date();
 
 /** Serves until the process is told to end. Prints one ready line on stdout when it listens. */
 export async function runApi(settings: ServerSettings, log: Logger): Promise<void> {
+  const { onEnd } = endsGracefully(log);
   const shared = await openShared(settings, log, POOL_SIZE);
+  onEnd(() => shared.close());
   const { pool, listener, client, keys } = shared;
   const hub = await createEventHub({ pool, listener, now, onError: (err) => log.warn({ err }, "events not read") });
+  onEnd(() => hub.close());
   const opamp = createOpampServer({ pool, listener, settings, keys, log, now });
   const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as { version: string };
   const app = await buildApi({
@@ -35,18 +38,14 @@ export async function runApi(settings: ServerSettings, log: Logger): Promise<voi
     webDir: `${ROOT}web`,
     plugins: await createPlugins(settings, shared, log),
   });
+  onEnd(() => app.close());
   opamp.attach(app.server);
+  onEnd(() => opamp.close());
   const metrics = await serveMetrics(createMetrics(pool), settings.telemetry.metricsListen, (err) =>
     log.warn({ err }, "metrics not read"),
   );
+  onEnd(() => metrics.close());
   const url = await app.listen({ host: settings.server.listen.host, port: settings.server.listen.port });
   log.info({ url, metrics: metrics.url }, "listening");
   console.log(JSON.stringify({ ready: true, role: "api", url, metrics: metrics.url }));
-  endsGracefully(async () => {
-    await opamp.close();
-    await app.close();
-    await hub.close();
-    await metrics.close();
-    await shared.close();
-  }, log);
 }

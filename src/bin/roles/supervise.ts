@@ -3,6 +3,7 @@
  * not cut ten thousand agents off). A child that dies is started again with backoff; the parent ends when both ended.
  */
 import { spawn, type ChildProcess } from "node:child_process";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 
 export const ROLES = ["api", "worker"] as const;
@@ -13,31 +14,37 @@ export const EXIT_CONFIG = 78;
 const FIRST_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 15_000;
 const STABLE_MS = 30_000;
+/** Longer than what a role takes by itself: agents say goodbye, activities are handed on. */
+const STOP_MS = 30_000;
 
 type Options = { program: string; args: readonly string[]; log: Logger };
 
 /** Resolves with the exit code once every role has ended after SIGTERM, SIGINT or a configuration error. */
 export async function supervise({ program, args, log }: Options): Promise<number> {
   const children = new Map<Role, ChildProcess>();
-  let stopping = false;
+  const stopping = new AbortController();
   let exitCode = 0;
   const stop = (): void => {
-    stopping = true;
+    if (stopping.signal.aborted) return;
+    stopping.abort();
     for (const child of children.values()) child.kill("SIGTERM");
+    setTimeout(() => {
+      for (const child of children.values()) child.kill("SIGKILL");
+    }, STOP_MS).unref();
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stop);
   process.on("disconnect", stop);
 
   const keep = async (role: Role): Promise<void> => {
     let backoffMs = FIRST_BACKOFF_MS;
-    while (!stopping) {
+    while (!stopping.signal.aborted) {
       const startedAt = performance.now();
       const child = spawn(process.execPath, [program, ...args, "--roles", role], {
         stdio: ["ignore", "inherit", "inherit", "ipc"],
       });
       children.set(role, child);
       const { code, signal } = await ended(child);
-      if (stopping) return;
+      if (stopping.signal.aborted) return;
       if (code === EXIT_CONFIG) {
         exitCode = EXIT_CONFIG;
         stop();
@@ -45,7 +52,9 @@ export async function supervise({ program, args, log }: Options): Promise<number
       }
       if (performance.now() - startedAt > STABLE_MS) backoffMs = FIRST_BACKOFF_MS;
       log.error({ role, code, signal, backoffMs }, "process ended; starting it again");
-      await new Promise((resolve) => setTimeout(resolve, backoffMs));
+      await delay(backoffMs, undefined, { signal: stopping.signal }).catch((error: Error) => {
+        if (error.name !== "AbortError") throw error;
+      });
       backoffMs = Math.min(backoffMs * 2, MAX_BACKOFF_MS);
     }
   };
@@ -59,20 +68,31 @@ const ended = (child: ChildProcess): Promise<{ code: number | null; signal: stri
     child.once("error", () => resolve({ code: null, signal: null }));
   });
 
+export type Ending = {
+  /** What to close at the end; the newest first. */
+  onEnd(close: () => unknown): void;
+  /** Aborted when the end begins: whoever waits for something outside stops waiting. */
+  signal: AbortSignal;
+};
+
 /**
- * What each role does with its end: SIGTERM, SIGINT and the death of the parent all lead to `close`, once. A second
- * signal ends at once.
+ * How a role ends: SIGTERM, SIGINT and the death of the parent all close what was opened so far, once. Call it before
+ * anything is awaited: a parent that dies while we start must not leave us behind. A second signal ends at once.
  */
-export function endsGracefully(close: () => Promise<void>, log: Logger): void {
-  let closing = false;
+export function endsGracefully(log: Logger): Ending {
+  const ending = new AbortController();
+  const closers: (() => unknown)[] = [];
+  const closeAll = async (): Promise<void> => {
+    for (const close of closers.toReversed()) await close();
+  };
   const end = (cause: string): void => {
-    if (closing) {
-      if (cause === "SIGTERM" || cause === "SIGINT") process.exit(1);
+    if (ending.signal.aborted) {
+      if (cause !== "parent gone") process.exit(1);
       return;
     }
-    closing = true;
     log.info({ cause }, "stopping");
-    close().then(
+    ending.abort();
+    closeAll().then(
       () => process.exit(0),
       (error: unknown) => {
         log.error({ err: error }, "stopping failed");
@@ -82,4 +102,5 @@ export function endsGracefully(close: () => Promise<void>, log: Logger): void {
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => end(signal));
   if (process.send !== undefined) process.on("disconnect", () => end("parent gone"));
+  return { onEnd: (close) => void closers.push(close), signal: ending.signal };
 }

@@ -20,26 +20,27 @@ const IO_SLOTS = 4;
 const OBSERVE_SLOTS = 200;
 const CONTROL_SLOTS = 40;
 const SHUTDOWN_MS = 10_000;
+/** After this an activity that does not hear is left to another worker. */
+const FORCE_MS = 20_000;
 
 /** Works until the process is told to end. Temporal away at the start or later: it waits and tries again. */
 export async function runWorker(settings: ServerSettings, log: Logger): Promise<void> {
   Runtime.install({ logger: bridge(log), telemetryOptions: { logging: { forward: {}, filter: "WARN" } } });
+  const { onEnd, signal } = endsGracefully(log);
   const shared = await openShared(settings, log, POOL_SIZE);
-  const ending = new AbortController();
-  const connection = await connect(settings, log, ending.signal);
+  onEnd(() => shared.close());
+  const connection = await connect(settings, log, signal);
+  onEnd(() => connection.close());
   const { activities, close } = await createActivities(settings, shared, log);
-  await prepareNamespace(shared, settings, log, ending.signal);
+  onEnd(close);
+  await prepareNamespace(shared, settings, log, signal);
   const workers = await createWorkers(connection, settings, activities, await workflowBundle(log));
   const running = Promise.all(workers.map((worker) => worker.run()));
-  endsGracefully(async () => {
-    ending.abort();
+  onEnd(async () => {
     for (const worker of workers) if (worker.getState() === "RUNNING") worker.shutdown();
     await running;
-    await close();
-    await connection.close();
-    await shared.close();
-  }, log);
-  await startSingletons(shared, settings, log, ending.signal);
+  });
+  await startSingletons(shared, settings, log, signal);
   log.info({ queues: workers.length }, "worker ready");
   await running;
 }
@@ -77,10 +78,14 @@ async function createWorkers(
   activities: WorkerActivities["activities"],
   workflowBundle: NonNullable<WorkerOptions["workflowBundle"]>,
 ): Promise<Worker[]> {
-  const base: Pick<WorkerOptions, "connection" | "namespace" | "shutdownGraceTime" | "maxHeartbeatThrottleInterval"> = {
+  const base: Pick<
+    WorkerOptions,
+    "connection" | "namespace" | "shutdownGraceTime" | "shutdownForceTime" | "maxHeartbeatThrottleInterval"
+  > = {
     connection,
     namespace: settings.temporal.namespace,
     shutdownGraceTime: SHUTDOWN_MS,
+    shutdownForceTime: FORCE_MS,
     // An activity hears of its cancellation with a heartbeat: let them through often.
     maxHeartbeatThrottleInterval: "2s",
   };
