@@ -6,7 +6,7 @@
  * matched here in linear time (the identity is chosen by the signer). The dialect is RE2, as in the peers of the field.
  */
 import { RE2JS } from "re2js";
-import { failure } from "./errors.ts";
+import { failure, isFailure } from "./errors.ts";
 
 const MAX_PATTERN_CHARS = 1_024;
 /** Groups that only group. Inline flags are refused: `(?m)` moves the anchors, look-around is not RE2. */
@@ -96,4 +96,15 @@ export function compilePattern(pattern: string): (identity: string) => boolean {
     throw failure("identity_pattern_refused", { because: "it is not a valid RE2 pattern" }, error);
   }
   return (identity) => compiled.matches(identity);
+}
+
+/** Why a configuration may not use the pattern, or undefined. */
+export function refusedPattern(pattern: string): string | undefined {
+  try {
+    compilePattern(pattern);
+    return undefined;
+  } catch (error) {
+    if (isFailure(error)) return error.message;
+    throw error;
+  }
 }

@@ -6,8 +6,7 @@ import { z } from "zod";
 import { CONTRACT_DEFAULTS } from "../domain/brand.ts";
 import { durationMs, sizeBytes } from "../domain/config/units.ts";
 import { readStrictYaml, type ConfigIssue, type Locate } from "../domain/config/strict-yaml.ts";
-import { isFailure } from "../domain/errors.ts";
-import { compilePattern } from "../domain/identity-pattern.ts";
+import { refusedPattern } from "../domain/identity-pattern.ts";
 import { defaultPrefixes, judgePrefix } from "../domain/update/allowed-url.ts";
 import { normalizeVersion } from "../domain/update/version.ts";
 
@@ -180,14 +179,4 @@ function checkUpdate({ update }: ConfigFile, report: Report): void {
     report(["update", "requireSignature"], "is off: archives without any signature are installed", "warning");
   if (update.trustedRootFile === "")
     report(["update", "trustedRootFile"], "is empty: signed archives are refused until it names a root", "warning");
-}
-
-function refusedPattern(pattern: string): string | undefined {
-  try {
-    compilePattern(pattern);
-    return undefined;
-  } catch (error) {
-    if (isFailure(error)) return error.message;
-    throw error;
-  }
 }

@@ -70,7 +70,7 @@ const ended = (child: ChildProcess): Promise<{ code: number | null; signal: stri
 
 export type Ending = {
   /** What to close at the end; the newest first. */
-  onEnd(close: () => unknown): void;
+  onEnd: (close: () => unknown) => void;
   /** Aborted when the end begins: whoever waits for something outside stops waiting. */
   signal: AbortSignal;
 };

@@ -3,8 +3,7 @@
  * `DATABASE_URL`, `TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`), checked as a whole before anything starts.
  */
 import { z } from "zod";
-import { isFailure } from "../errors.ts";
-import { compilePattern } from "../identity-pattern.ts";
+import { refusedPattern } from "../identity-pattern.ts";
 import { judgeBranch, judgeGitPath, judgeGitUrl } from "../gitops/remote-names.ts";
 import { closest } from "./closest.ts";
 import { describeSecret, type Secret } from "./secret.ts";
@@ -135,16 +134,6 @@ function checkServer(it: ServerFile, locate: Locate, overrides: Overrides): Conf
   if (it.agents.offlineAfter <= it.agents.heartbeatInterval)
     report(["agents", "offlineAfter"], "must be longer than agents.heartbeatInterval");
   return issues;
-}
-
-function refusedPattern(pattern: string): string | undefined {
-  try {
-    compilePattern(pattern);
-    return undefined;
-  } catch (error) {
-    if (isFailure(error)) return error.message;
-    throw error;
-  }
 }
 
 function checkUrls(it: ServerFile, report: Report): void {
