@@ -8,7 +8,7 @@ import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { WebSocketServer, type WebSocket } from "ws";
 import { parse, stringify } from "yaml";
 import { decodeAgentToServer, encodeServerToAgent } from "../../src/protocol/codec.ts";
@@ -336,7 +336,8 @@ describe("the stand-in supervisor", () => {
     const since = server.messages.length;
     server.send({ agentIdentification: { newInstanceUid: uid } });
     await server.message((message) => message.instanceUid === uid && healthy(message), since);
-    expect((await state())["instance_id"]).toBe(uid);
+    // The file is written in place, as the real one writes it: a reader may meet it empty, or a moment too early.
+    await vi.waitFor(async () => expect((await state())["instance_id"]).toBe(uid), { timeout: 10_000 });
     expect(server.closes).toEqual([]);
   });
 
