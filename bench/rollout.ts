@@ -20,6 +20,8 @@ const HOST_MS = STEPS * STEP_MS;
 const HEALTH_WAIT_MS = 2_000;
 const SHARES = [1, 10, 50, 100];
 const CAP_SHARE = 10;
+/** Hosts per second, two connections each: below what the server lets in (`agents.acceptRate`, 200). */
+const CONNECTS = 80;
 
 const policy = `apiVersion: myriarch.dev/v1alpha1
 kind: RolloutPolicy
@@ -37,7 +39,7 @@ const dataDir = await mkdtemp(join(tmpdir(), "myriarch-bench-"));
 const stage = await openStage({ dataDir, log: (line) => console.error(line), simulated: HOSTS });
 try {
   const api = createTourApi(stage.server.url, stage.credentials.adminToken);
-  await startHosts(stage, { realHosts: [], simArgs: ["--step-ms", String(STEP_MS)] });
+  await startHosts(stage, { realHosts: [], simArgs: [`--step-ms=${STEP_MS}`, `--connect-per-second=${CONNECTS}`] });
   await configureEverybody(stage, api);
   const wallMs = await rollOut(stage, api, "0.162.0");
   report(wallMs);

@@ -39,6 +39,8 @@ export type Stage = {
 };
 
 const SIMULATED = 60;
+/** A thousand hosts are let in a few at a time. */
+const SIMULATOR_READY_MS = 180_000;
 const REAL_HOSTS = ["real-1", "real-2"] as const;
 const now = (): Date => new Date();
 
@@ -125,6 +127,7 @@ const startSimulator = (stage: Stage, more: readonly string[]): Promise<Program>
       `--state=${join(stage.services.folder.path, "sim.json")}`,
       ...more,
     ],
+    readyMs: SIMULATOR_READY_MS,
     dataDir: stage.services.folder.path,
   });
 
