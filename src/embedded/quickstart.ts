@@ -22,7 +22,8 @@ const HELP = `npm run quickstart [-- OPTIONS]
 Starts PostgreSQL, Temporal, three depots, myriarchd, two real hosts and 60 simulated ones on 127.0.0.1, commits a first
 version to a local Git repository and shows the rollout. Ctrl-C ends everything; starting again goes on where it was.
 
-  --once           run the scripted tour in a folder of its own, check every fact from outside, exit 0 or 1
+  --once           run the scripted tour in a new folder, check every fact from outside, exit 0 or 1; the folder is
+                   removed afterwards, unless MYRIARCH_DATA names it
   --first-rollout  end when the first rollout has succeeded (approving it); says how long it took
   --keep           with --once: leave the folder of the tour
   --record DIR     with --once: write the Temporal histories of the tour, for replay tests
@@ -58,9 +59,10 @@ if (values.help) {
 } else if (values.once) process.exit(await once());
 else process.exit(await stay());
 
-/** The tour; its folder is removed when it went well. */
+/** The tour. A folder that it made itself is removed when it went well; one that somebody named is theirs and stays. */
 async function once(): Promise<number> {
-  const dataDir = process.env["MYRIARCH_DATA"] || (await mkdtemp(join(tmpdir(), "myriarch-tour-")));
+  const named = process.env["MYRIARCH_DATA"];
+  const dataDir = named || (await mkdtemp(join(tmpdir(), "myriarch-tour-")));
   const startedAt = performance.now();
   let stage: Stage | undefined;
   try {
@@ -81,7 +83,7 @@ async function once(): Promise<number> {
   } finally {
     await stage?.stop();
   }
-  if (!values.keep) await rm(dataDir, { recursive: true, force: true });
+  if (!named && !values.keep) await rm(dataDir, { recursive: true, force: true });
   say(
     `\nThe tour went well: every fact was checked from outside, in ${Math.round((performance.now() - startedAt) / 1000)} s.`,
   );
@@ -100,7 +102,8 @@ async function stay(): Promise<number> {
     for (const line of links) say(line);
     const first = beginFleet(stage, api, values["first-rollout"]);
     if (values["first-rollout"]) {
-      await Promise.race([first, ended]);
+      const interrupted = await Promise.race([first, ended]);
+      if (interrupted !== undefined) return 130;
       say(`The first rollout has succeeded ${((performance.now() - startedAt) / 1000).toFixed(1)} s after the start.`);
       return 0;
     }
