@@ -19,6 +19,9 @@ const CACHED_WORKFLOWS = 250;
 const IO_SLOTS = 4;
 const OBSERVE_SLOTS = 200;
 const CONTROL_SLOTS = 40;
+/** gRPC status codes */
+const PERMISSION_DENIED = 7;
+const UNIMPLEMENTED = 12;
 const SHUTDOWN_MS = 10_000;
 /** After this an activity that does not hear is left to another worker. */
 const FORCE_MS = 20_000;
@@ -62,8 +65,13 @@ async function prepareNamespace(
   const { connection } = client;
   if (!(connection instanceof Connection)) return;
   await untilItWorks(
-    "cannot register search attributes; run: temporal operator search-attribute create --name … --type Keyword",
-    () => registerSearchAttributes(connection, namespace),
+    "search attributes are not registered yet",
+    () =>
+      registerSearchAttributes(connection, namespace).catch((err: { code?: number }) => {
+        if (err.code !== PERMISSION_DENIED && err.code !== UNIMPLEMENTED) throw err;
+        // Somebody who may has to do it; waiting would not.
+        log.warn({ err }, "cannot register search attributes; run: temporal operator search-attribute create");
+      }),
     log,
     signal,
   );

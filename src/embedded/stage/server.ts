@@ -1,7 +1,7 @@
 /** The server of the quickstart: its configuration, and its processes. */
 import { join } from "node:path";
 import { programPath, startProgram, type Program } from "../program.ts";
-import { keptSecret, writeYaml } from "./files.ts";
+import { keptSecret, writeFileWhole, writeYaml } from "./files.ts";
 
 export type ServerOptions = {
   dataDir: string;
@@ -27,7 +27,8 @@ export async function prepareServer(options: ServerOptions): Promise<DemoServer>
   await keptSecret(keyFile);
   await keptSecret(options.webhookSecretFile);
   const urlFile = join(folder, "database-url");
-  await keptSecret(urlFile, () => options.databaseUrl);
+  // Written at each start: the port may have changed.
+  await writeFileWhole(urlFile, `${options.databaseUrl}\n`, 0o600);
   const configFile = join(folder, "server.yaml");
   await writeYaml(configFile, {
     mode: "development",
@@ -45,6 +46,7 @@ export async function prepareServer(options: ServerOptions): Promise<DemoServer>
       stagingDir: join(folder, "staging"),
     },
     depots: options.depots,
+    database: { urlFile },
     temporal: { address: options.temporalAddress, ...(options.temporalUiUrl && { uiUrl: options.temporalUiUrl }) },
     telemetry: { metricsListen: `127.0.0.1:${options.metricsPort}` },
   });
@@ -57,7 +59,6 @@ export async function prepareServer(options: ServerOptions): Promise<DemoServer>
         script: programPath("myriarchd"),
         args: ["--config", configFile],
         dataDir: options.dataDir,
-        env: { DATABASE_URL: options.databaseUrl },
       }),
   };
 }
