@@ -108,7 +108,6 @@ export async function startInteropServer(): Promise<InteropServer> {
         script: programPath("myriarchd"),
         args: ["--config", server.configFile, "--roles", "api"],
         dataDir,
-        env: { DATABASE_URL: services.databaseUrl },
       });
     let api = await startApi();
     ends.unshift(() => api.stop());

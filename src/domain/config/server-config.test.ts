@@ -197,6 +197,12 @@ describe("the environment", () => {
       temporal: { address: "temporal:7233", namespace: "prod" },
     });
   });
+  it("wins over the other spelling of the same key in the file", () => {
+    const settings = settingsOf(withKeys({ database: { urlFile: "/etc/myriarch/database" } }), {
+      DATABASE_URL: "postgres://u:planted@db/x",
+    });
+    expect(settings.database.url).toEqual({ kind: "env", name: "DATABASE_URL" });
+  });
   it("is named as the place of its own mistakes", () => {
     expect(issuesOf(GOOD, { MYRIARCH_ARTIFACTS_MIN_COPIES: "many" })).toEqual([
       expect.stringMatching(/^environment MYRIARCH_ARTIFACTS_MIN_COPIES: error: artifacts\.minCopies: /),

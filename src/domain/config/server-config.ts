@@ -195,11 +195,14 @@ function checkSecrets(it: ServerFile, report: Report, overrides: Overrides): voi
   if (it.gitops.webhookSecret !== undefined)
     report(["gitops", "webhookSecret"], "an inline secret can be read by whoever reads this file", "warning");
   const { url, urlFile } = it.database;
+  const isOverridden = overrides.has("database.url");
   if (url === undefined && urlFile === undefined) report(["database"], "needs url, urlFile, or DATABASE_URL");
-  if (url !== undefined && urlFile !== undefined) report(["database", "url"], "give only one of url, urlFile");
+  // The environment wins over the file, also over the other spelling of the same key.
+  if (url !== undefined && urlFile !== undefined && !isOverridden)
+    report(["database", "url"], "give only one of url, urlFile");
   const parsed = url === undefined ? undefined : readUrl(url, ["postgres:", "postgresql:"]);
   if (url !== undefined && parsed === undefined) report(["database", "url"], "must be a postgres:// URL");
-  if (parsed !== undefined && parsed.password !== "" && !overrides.has("database.url"))
+  if (parsed !== undefined && parsed.password !== "" && !isOverridden)
     report(["database", "url"], "holds a password that whoever reads this file can read: use urlFile", "warning");
 }
 
