@@ -2,7 +2,6 @@
  * Sample agents (`samples/agents/*.yaml`): every fleet is rendered for every sample that it matches, so that a revision
  * that would not render is refused before any agent meets it (contract, "How a revision is read and applied").
  */
-import { z } from "zod";
 import type { FleetAgent } from "../fleet/agent.ts";
 import { identifier, type Identity } from "../fleet/assign.ts";
 import { desiredVersion } from "../fleet/desired-version.ts";
@@ -10,25 +9,19 @@ import { renderText, type RenderProblem } from "../fleet/render.ts";
 import { matches } from "../fleet/selector.ts";
 import type { Issue } from "./issue-codes.ts";
 import type { Fleet } from "./kinds.ts";
-import { labels } from "./kinds/fields.ts";
+import { sampleAgent } from "./kinds/sample-agent.ts";
 import { compareText } from "./plain.ts";
 import { issueAt, type Source } from "./read-objects.ts";
 import { locate, locatedOf, report, type LocatedOf, type Revision } from "./revision.ts";
 import { checkSchema, type Finding } from "./schema-issues.ts";
 import type { SourceDocument } from "./yaml-convert.ts";
 
-const sampleSchema = z.strictObject({
-  name: z.string().min(1),
-  attributes: z.record(z.string().min(1), z.union([z.string(), z.number(), z.boolean()])).default({}),
-  tokenLabels: labels.default({}),
-});
-
 export type Sample = { source: Source; name: string; agent: FleetAgent };
 
 /** Reads one sample document. */
 export function readSample(file: string, document: SourceDocument): { sample: Sample | undefined; issues: Issue[] } {
   const source: Source = { file, document };
-  const { value, findings } = checkSchema(sampleSchema, document.data);
+  const { value, findings } = checkSchema(sampleAgent, document.data);
   if (value === undefined) return { sample: undefined, issues: findings.map((finding) => issueAt(source, finding)) };
   const attribute = (key: string): string => String(value.attributes[key] ?? "");
   const agent: FleetAgent = {

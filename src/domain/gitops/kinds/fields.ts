@@ -13,6 +13,13 @@ export const refuse = (code: IssueCode, message: string, hint?: string) => ({
   params: { issueCode: code, hint },
 });
 
+/** A condition of JSON Schema. Made of pairs, because an object literal with `then` could be awaited by mistake. */
+export const ifThen = (condition: object, consequence: object): Record<string, unknown> =>
+  Object.fromEntries([
+    ["if", condition],
+    ["then", consequence],
+  ]);
+
 /** A DNS label (contract, "The object envelope"). */
 export const NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /** A reference to an object by name. */
