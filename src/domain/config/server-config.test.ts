@@ -258,4 +258,39 @@ describe("secrets", () => {
     };
     await expect(readSecret(secret, { env: {}, readFile })).rejects.toThrow(says);
   });
+
+  describe("executors.secrets", () => {
+    const entry = { env: "AWX_TOKEN", urlPrefixes: ["https://awx.example.com/api/"] };
+    const secrets = (...entries: object[]): string => withKeys({ executors: { secrets: entries } });
+
+    it("becomes rules, each for one secret", () => {
+      const file = { file: "/etc/hook", urlPrefixes: ["https://a.example.com", "https://b.example.com/x"] };
+      expect(settingsOf(secrets(entry, file)).executors.secrets).toEqual([
+        { kind: "env", name: "AWX_TOKEN", urlPrefixes: entry.urlPrefixes },
+        { kind: "file", name: "/etc/hook", urlPrefixes: file.urlPrefixes },
+      ]);
+      expect(JSON.stringify(describeConfig(settingsOf(secrets(entry))))).toContain("https://awx.example.com/api/");
+    });
+
+    it.each<[string, object, string]>([
+      ["both env and file", { ...entry, file: "/x" }, "exactly one of env, file"],
+      ["neither", { urlPrefixes: entry.urlPrefixes }, "exactly one of env, file"],
+      ["no prefix", { env: "A", urlPrefixes: [] }, "urlPrefixes"],
+      ["a prefix that is no URL", { env: "A", urlPrefixes: ["awx.example.com"] }, "http or https URL"],
+      ["a prefix with a query", { env: "A", urlPrefixes: ["https://a/?x"] }, "query or fragment"],
+      ["a prefix with credentials", { env: "A", urlPrefixes: ["https://u:p@a/"] }, "credentials"],
+      ["a prefix that climbs", { env: "A", urlPrefixes: ["https://a/x/../y"] }, "path"],
+      ["plain http", { env: "A", urlPrefixes: ["http://a/"] }, "warning: executors.secrets.0.urlPrefixes.0"],
+    ])("%s is named with its place", (_, wrong, message) => {
+      const [issue = ""] = issuesOf(secrets(wrong));
+      expect(issue).toContain(message);
+      expect(issue).toMatch(/^myriarchd\.yaml:\d+:\d+: /);
+    });
+
+    it("comes from the environment as JSON", () => {
+      const name = variableOf("executors.secrets");
+      expect(settingsOf(GOOD, { [name]: JSON.stringify([entry]) }).executors.secrets).toHaveLength(1);
+      expect(issuesOf(GOOD, { [name]: "AWX_TOKEN" })[0]).toContain(name);
+    });
+  });
 });

@@ -5,7 +5,9 @@
 import { z } from "zod";
 import { refusedPattern } from "../identity-pattern.ts";
 import { judgeBranch, judgeGitPath, judgeGitUrl } from "../gitops/remote-names.ts";
+import type { SecretRules } from "../gitops/check-secret-names.ts";
 import { closest } from "./closest.ts";
+import { judgeExecutorSecrets, secretRulesOf } from "./executor-secrets.ts";
 import { describeSecret, type Secret } from "./secret.ts";
 import { serverSchema, type Address, type ServerFile } from "./server-schema.ts";
 import { overridablePaths, readStrictYaml, type ConfigIssue, type Locate, type Overrides } from "./strict-yaml.ts";
@@ -42,6 +44,8 @@ export type ServerSettings = {
     stagingDir: string;
   };
   agents: { heartbeatIntervalMs: number; offlineAfterMs: number; forgetAfterMs: number; acceptRate: number };
+  /** Which secrets executors may use, and below which URLs. */
+  executors: { secrets: SecretRules };
   auth: { apiTokens: boolean };
   depots: { controlToken: Secret; readToken: Secret };
   database: { url: Secret };
@@ -127,6 +131,7 @@ function checkServer(it: ServerFile, locate: Locate, overrides: Overrides): Conf
   checkUrls(it, report);
   checkGit(it, report);
   checkSecrets(it, report, overrides);
+  for (const { path, message, severity } of judgeExecutorSecrets(it)) report(path, message, severity);
   const refused = refusedPattern(it.artifacts.certificateIdentityRegexp);
   if (refused !== undefined) report(["artifacts", "certificateIdentityRegexp"], refused);
   for (const [name, key] of POSITIVE)
@@ -257,6 +262,7 @@ function toSettings(it: ServerFile, overrides: Overrides): ServerSettings {
       forgetAfterMs: agents.forgetAfter,
       acceptRate: agents.acceptRate,
     },
+    executors: { secrets: secretRulesOf(it) },
     auth: it.auth,
     depots: { controlToken: must(secretOf(depots, "controlToken")), readToken: must(secretOf(depots, "readToken")) },
     database: {

@@ -71,6 +71,11 @@ export const serverSchema = z.strictObject({
     forgetAfter: duration("30d"),
     acceptRate: count.default(200),
   }).prefault({}),
+  executors: section({
+    secrets: z
+      .array(z.strictObject({ env: text.optional(), file: text.optional(), urlPrefixes: z.array(text).min(1) }))
+      .default([]),
+  }).prefault({}),
   auth: section({ apiTokens: z.boolean().default(true) }).prefault({}),
   depots: section({
     controlTokenFile: text.optional(),

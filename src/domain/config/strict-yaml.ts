@@ -1,6 +1,6 @@
 /**
  * Reads one strict YAML document against a zod schema: every issue at once, each with file, line and column, unknown keys
- * refused with a hint. Environment variables may override scalars and lists of scalars. Shared by the configuration
+ * refused with a hint. Environment variables may override scalars and lists (of scalars by commas, of maps as JSON). Shared by the configuration
  * files of all programs.
  */
 import { isMap, isPair, isScalar, LineCounter, parseDocument, type Document, type Node, type YAMLMap } from "yaml";
@@ -67,7 +67,7 @@ export function readStrictYaml<S extends z.ZodObject>(
 export const formatIssue = (it: ConfigIssue): string =>
   `${it.file}${it.line > 0 ? `:${it.line}:${it.column}` : ""}: ${it.severity}: ${it.path === "" ? "" : `${it.path}: `}${it.message}${it.hint === undefined ? "" : ` (${it.hint})`}`;
 
-/** The paths that may be overridden: scalars and lists of scalars below nested objects. */
+/** The paths that may be overridden: scalars and lists below nested objects. */
 export function overridablePaths(schema: z.ZodObject, above: string[] = []): string[] {
   return Object.entries(schema.shape).flatMap(([key, value]) => {
     const inner = unwrap(value);
@@ -163,6 +163,16 @@ function applyOverrides(data: Record<string, unknown>, schema: z.ZodObject, over
 function coerce(value: string, schema: z.core.$ZodType): unknown {
   if (schema instanceof z.ZodBoolean) return value === "true" ? true : value === "false" ? false : value;
   if (schema instanceof z.ZodNumber) return /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value;
+  if (schema instanceof z.ZodArray && schema.element instanceof z.ZodObject) return jsonOr(value);
   if (schema instanceof z.ZodArray) return value === "" ? [] : value.split(",").map((item) => item.trim());
   return value;
+}
+
+function jsonOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return text;
+    throw error;
+  }
 }
