@@ -71,7 +71,7 @@ const CASES: Case[] = [
     "a YAML 1.1 directive",
     "invalid_yaml",
     { "fleets/x.yaml": `%YAML 1.1\n---\n${BASE["fleets/all.yaml"]?.replace("name: all", "name: x")}` },
-    2,
+    1,
   ],
   ["an alias without anchor", "invalid_yaml", fleet("{selector: {}, blueprint: *base}")],
   ["an alias that contains itself", "invalid_yaml", config("{a: &a [*a]}")],

@@ -1,5 +1,6 @@
 /** The converter behind yaml-source.ts: one parsed document to plain data, aliases shared, every problem with its place. */
 import { isAlias, isMap, isPair, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap } from "yaml";
+import { TEMPLATE_HINT } from "./yaml-messages.ts";
 import { decodeKey, encodeKey, isPlainMap, type Plain, type PlainMap } from "./plain.ts";
 
 export type Position = { line: number; column: number };
@@ -77,7 +78,7 @@ const offsetOf = (node: unknown): number => (node as Node | null)?.range?.[0] ??
 
 /** Converts one node. Aliased data is converted once and shared: what is bounded is its expanded size. */
 function convert(reader: Reader, node: unknown, path: Path): Converted {
-  if (path.length > MAX_DEPTH) return refuse(reader, node, path, tooDeep(reader.at(offsetOf(node))));
+  if (path.length > MAX_DEPTH) return refuse(reader, node, path.slice(0, 10), tooDeep(reader.at(offsetOf(node))));
   if (isAlias(node)) return spend(reader, node, path, resolveAlias(reader, node.source, node, path));
   const anchor = isMap(node) || isSeq(node) || isScalar(node) ? node.anchor : undefined;
   if (anchor !== undefined) reader.anchors.set(anchor, "open");
@@ -114,8 +115,10 @@ function spend(reader: Reader, node: unknown, path: Path, converted: Converted):
 function resolveAlias(reader: Reader, name: string, node: unknown, path: Path): Converted {
   const target = reader.anchors.get(name);
   if (target !== undefined && target !== "open") return target;
-  const message = target === "open" ? `*${name} contains itself` : `no anchor &${name} stands before this alias`;
-  return refuse(reader, node, path, broken(reader.at(offsetOf(node)), message));
+  const message =
+    target === "open" ? `*${name} contains itself` : `no anchor &${name} stands before this alias in the same document`;
+  const hint = target === "open" ? {} : { hint: `put text that begins with * in quotes: "*${name}"` };
+  return refuse(reader, node, path, { ...broken(reader.at(offsetOf(node)), message), ...hint });
 }
 
 function convertList(reader: Reader, items: readonly unknown[], offset: number, path: Path): Converted {
@@ -156,7 +159,8 @@ function convertMap(reader: Reader, map: YAMLMap, path: Path): Converted {
     } else {
       const { line } = reader.at(first.key);
       const message = `the key ${keyText(key)} stands here and in line ${line}`;
-      reader.problems.push(broken(reader.at(offsetOf(pair.key)), message, pathText([...path, key])));
+      const hint = "keep one of the two";
+      reader.problems.push({ ...broken(reader.at(offsetOf(pair.key)), message, pathText([...path, key])), hint });
     }
   }
   const members = new Map([...own, ...[...merged].filter(([key]) => !own.has(key))]);
@@ -176,12 +180,16 @@ const isMergeKey = (pair: Pair): boolean =>
 
 /** Adds what `<<` names to `merged`, unless an earlier merge has it. Returns the nodes that this adds. */
 function mergeInto(reader: Reader, merged: Map<string, Member>, pair: Pair, path: Path): number {
+  const before = reader.problems.length;
   const { value, nodes } = convert(reader, pair.value, [...path, "<<"]);
+  // what could not be read has been reported, or the whole file is refused for its size
+  if (reader.problems.length > before || reader.budget.spent === true) return nodes;
   const sources = Array.isArray(value) ? value : [value];
   for (const source of sources) {
     if (!isPlainMap(source)) {
       const message = "<< takes a map or a list of maps";
-      reader.problems.push(broken(reader.at(offsetOf(pair.key)), message, pathText([...path, "<<"])));
+      const hint = "name an anchor: `<<: *defaults`";
+      reader.problems.push({ ...broken(reader.at(offsetOf(pair.key)), message, pathText([...path, "<<"])), hint });
       continue;
     }
     const places = reader.places.get(source);
@@ -203,7 +211,9 @@ function mergeInto(reader: Reader, merged: Map<string, Member>, pair: Pair, path
 function convertKey(reader: Reader, node: unknown, path: Path): string | undefined {
   const { value } = convert(reader, node, [...path, "?"]);
   if (value !== null && typeof value === "object") {
-    reader.problems.push(broken(reader.at(offsetOf(node)), "a key must be a scalar", pathText(path)));
+    const message = `a key must be a text or number, not a ${Array.isArray(value) ? "list" : "map"}`;
+    const hint = Array.isArray(value) ? {} : { hint: TEMPLATE_HINT };
+    reader.problems.push({ ...broken(reader.at(offsetOf(node)), message, pathText(path)), ...hint });
     return undefined;
   }
   return encodeKey(value);
@@ -222,7 +232,7 @@ function convertScalar(reader: Reader, node: Scalar, path: Path): Plain {
   }
   if (typeof value === "number") {
     if (Number.isFinite(value)) return value === 0 ? 0 : value;
-    return refuseValue("not a finite number", `quote it: "${node.source ?? value}"`);
+    return refuseValue(`${node.source ?? value} is not a finite number`, `quote it: "${node.source ?? value}"`);
   }
   if (typeof value === "string") {
     if (!value.includes("\0") && value.isWellFormed()) return value;

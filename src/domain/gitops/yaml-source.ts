@@ -6,6 +6,7 @@
 import { isScalar, LineCounter, parseAllDocuments, type Document } from "yaml";
 import type { Plain } from "./plain.ts";
 import { broken, convertDocument, MAX_NODES, tooDeep } from "./yaml-convert.ts";
+import { conflictOf, explainSyntax } from "./yaml-messages.ts";
 import type { Position, Problem, SourceDocument } from "./yaml-convert.ts";
 
 export type { SourceDocument } from "./yaml-convert.ts";
@@ -17,7 +18,8 @@ export type YamlFile = { documents: SourceDocument[]; problems: Problem[]; isPar
 export function readYaml(bytes: Uint8Array): YamlFile {
   const unreadable = (problem: Problem): YamlFile => ({ documents: [], problems: [problem], isParsed: false });
   const text = decodeUtf8(bytes);
-  if (text === undefined) return unreadable(broken({ line: 1, column: 1 }, "the file is not UTF-8"));
+  if (text === undefined)
+    return unreadable({ ...broken({ line: 1, column: 1 }, "the file is not UTF-8"), hint: "save it as UTF-8" });
   const lines = new LineCounter();
   const at = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
@@ -25,7 +27,7 @@ export function readYaml(bytes: Uint8Array): YamlFile {
   };
   const parsed = parse(text, lines);
   if (parsed === undefined) return unreadable(tooDeep({ line: 1, column: 1 }));
-  const syntax = parsed.flatMap((document) => syntaxProblems(document, at));
+  const syntax = syntaxProblems(parsed, text, at);
   const problems: Problem[] = [];
   const budget = { nodes: MAX_NODES };
   const documents = parsed.flatMap((document) => {
@@ -87,11 +89,25 @@ function parse(text: string, lines: LineCounter): Document.Parsed[] | undefined 
 /** More of one file are consequences of the first ones. */
 const MAX_SYNTAX_PROBLEMS = 20;
 
-function syntaxProblems(document: Document.Parsed, at: (offset: number) => Position): Problem[] {
-  const problems = [...document.errors, ...document.warnings].map((error) => broken(at(error.pos[0]), error.message));
+function syntaxProblems(parsed: readonly Document.Parsed[], text: string, at: (offset: number) => Position): Problem[] {
+  const found = parsed.flatMap((document) => problemsOf(document, text, at));
+  const conflict = found.length === 0 ? undefined : conflictOf(text);
+  if (conflict === undefined) return found;
+  const { offset, message, hint } = conflict;
+  return [{ ...broken(at(offset), message), ...(hint === undefined ? {} : { hint }) }];
+}
+
+function problemsOf(document: Document.Parsed, text: string, at: (offset: number) => Position): Problem[] {
+  const problems = [...document.errors, ...document.warnings].map((error): Problem => {
+    const { offset, message, hint } = explainSyntax(error, document, text);
+    return { ...broken(at(offset), message), ...(hint === undefined ? {} : { hint }) };
+  });
   const { explicit, version } = document.directives.yaml;
   if (explicit === true && version !== "1.2") {
-    problems.push(broken(at(document.range[0]), `only YAML 1.2 is read, the directive asks for ${version}`));
+    const hint = "remove the %YAML line: YAML 1.2 is what is read without it";
+    const message = `only YAML 1.2 is read, the directive asks for ${version}`;
+    const place = text.lastIndexOf("%YAML", document.range[0]);
+    problems.push({ ...broken(at(place), message), hint });
   }
   const firstOfLine = new Map(problems.toReversed().map((problem) => [problem.line, problem]));
   return [...firstOfLine.values()].toReversed().slice(0, MAX_SYNTAX_PROBLEMS);
