@@ -19,11 +19,24 @@ export const SPECS = {
   Inventory: inventorySpec,
 } as const satisfies Record<Kind, z.ZodType>;
 
-export const metadata = z.strictObject({
-  name: z.string().regex(NAME, "must be lower-case letters, digits and -, 1 to 63 characters, no - at either end"),
-  description: z.string().optional(),
-  labels: labels.optional(),
-});
+export const metadata = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(NAME, "must be lower-case letters, digits and -, 1 to 63 characters, no - at either end")
+      .meta({
+        description:
+          "Unique per kind. A DNS label: lower-case letters, digits and `-`, 1 to 63 characters, no `-` at either end.",
+        examples: ["linux-hosts"],
+      }),
+    description: z.string().optional().meta({ description: "For readers." }),
+    labels: labels.optional().meta({
+      description:
+        "Free text, by name. Those of a fleet can be read by templates as `.fleet.labels`; they are not used for matching.",
+      examples: [{ team: "edge-ops" }],
+    }),
+  })
+  .meta({ description: "What the object is called." });
 export type Metadata = z.infer<typeof metadata>;
 
 export type SpecOf<K extends Kind> = z.output<(typeof SPECS)[K]>;
