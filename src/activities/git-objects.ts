@@ -61,8 +61,8 @@ export async function readFiles(
   }
   const oids = [...new Set(entries.filter((entry) => wanted.has(entry.path)).map(({ oid }) => oid))];
   const contents = await readBlobs(folder, oids, read);
-  return entries.map(({ oid, ...entry }) => {
-    const bytes = wanted.has(entry.path) ? contents.get(oid) : undefined;
+  return entries.map((entry) => {
+    const bytes = wanted.has(entry.path) ? contents.get(entry.oid) : undefined;
     return bytes === undefined ? entry : { ...entry, bytes };
   });
 }

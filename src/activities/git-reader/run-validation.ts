@@ -41,7 +41,7 @@ function verdictOf(worker: Worker, budget: Budget, signal: AbortSignal | undefin
   const abort = new AbortController();
   return new Promise<Verdict>((resolve, reject) => {
     const giveUp = (message: string): void =>
-      resolve({ issues: [fileIssue("time_budget_exceeded", file, message)], objects: [] });
+      resolve({ issues: [fileIssue("time_budget_exceeded", file, message)], objects: [], samples: [] });
     const seconds = (ms: number): string => `${ms / 1000} s`;
     timers.push(
       setTimeout(() => giveUp(`the revision takes longer than ${seconds(budget.revisionMs)}`), budget.revisionMs),

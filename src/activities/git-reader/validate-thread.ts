@@ -8,5 +8,5 @@ const { files, limits } = workerData as { files: RepositoryFile[]; limits: Limit
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port has no origin
 const say = (message: ThreadMessage): void => parentPort?.postMessage(message);
 
-const verdict = validateRevision(files, limits, (file) => say({ kind: "file", file }));
+const verdict = validateRevision(files, limits, { onFile: (file) => say({ kind: "file", file }) });
 say({ kind: "verdict", verdict });

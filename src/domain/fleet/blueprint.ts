@@ -69,10 +69,24 @@ export function recipeOf(snapshot: Objects, name: string): Recipe | undefined {
   return known.get(name);
 }
 
+/** Of each blueprint's last chain: a revision that leaves a chain as it was renders it from what is compiled and kept. */
+const recipesByBlueprint = new WeakMap<Blueprint, Recipe>();
+
 function createRecipe(snapshot: Objects, name: string): Recipe | undefined {
   const chain = chainOf(snapshot, name);
-  if (!chain.ok) return undefined;
-  const layers = chain.blueprints.map(layersOf);
+  const own = chain.ok ? chain.blueprints.at(-1) : undefined;
+  if (!chain.ok || own === undefined) return undefined;
+  const known = recipesByBlueprint.get(own);
+  const isSame =
+    known?.blueprints.length === chain.blueprints.length &&
+    known.blueprints.every((blueprint, k) => blueprint === chain.blueprints[k]);
+  const recipe = known !== undefined && isSame ? known : compileChain(chain.blueprints);
+  recipesByBlueprint.set(own, recipe);
+  return recipe;
+}
+
+function compileChain(blueprints: Blueprint[]): Recipe {
+  const layers = blueprints.map(layersOf);
   const fragments = layers.flatMap((layer) => layer.fragments);
   const base = layers.reduce<TreeMap>(
     (below, { config }, k) => (k === 0 ? config : mergeTrees(below, config, false)),
@@ -85,8 +99,8 @@ function createRecipe(snapshot: Objects, name: string): Recipe | undefined {
     return { tree, reads: readsOf(tree) };
   };
   return {
-    declarations: declarationsOf(chain.blueprints),
-    blueprints: chain.blueprints,
+    declarations: declarationsOf(blueprints),
+    blueprints,
     fragments,
     merged: (applies) => {
       const key = applies.map(Number).join("");

@@ -7,6 +7,7 @@ import type { FleetAgent } from "./agent.ts";
 import { identifier, type Identity } from "./assign.ts";
 import { recipeOf, type Condition, type Recipe } from "./blueprint.ts";
 import { judgeCollectorConfig } from "./collector-config.ts";
+import { componentsOf, type Component } from "./components.ts";
 import { renderTree, type Leaf, type Origin } from "./config-tree.ts";
 import { emitYaml } from "./emit-yaml.ts";
 import { dataOf, parametersFor, readKey, scopeFor } from "./scope.ts";
@@ -26,6 +27,8 @@ export type RenderProblem = {
   parameter?: string;
   /** Where in a blueprint, as far as one place is at fault. */
   origin?: Origin;
+  /** Whether the key or the value there is at fault; absent: the value. */
+  at?: "key";
 };
 export type Rendered =
   | { ok: true; bytes: Uint8Array; hash: Uint8Array }
@@ -54,7 +57,8 @@ export function renderConfig(
   return { ok: false, code: first.code, message: first.message + more };
 }
 
-export type RenderedText = { text: string } | { problems: RenderProblem[] };
+/** With the components that the configuration defines, for checks against a list of what collectors have. */
+export type RenderedText = { text: string; components: readonly Component[] } | { problems: RenderProblem[] };
 
 /** As `renderConfig`, with every problem and its place. */
 export function renderText(
@@ -134,7 +138,7 @@ function finish(recipe: Recipe, config: Plain): RenderedText {
   }));
   if (problems.length > 0) return { problems };
   const text = emitYaml(config as PlainMap);
-  if (text !== undefined) return { text };
+  if (text !== undefined) return { text, components: componentsOf(config) };
   const message = "cannot be written so that YAML 1.1 and 1.2 readers see the same";
   return { problems: [{ code: "invalid_config", message, origin: { blueprint, path: ["spec", "config"] } }] };
 }

@@ -4,6 +4,7 @@ import { chainOf, declarationsOf } from "./chain.ts";
 import type { Issue } from "./issue-codes.ts";
 import type { Parameter } from "./kinds/blueprint.ts";
 import { judgeDeclaration, judgeParameter } from "./parameter-values.ts";
+import { canonicalJson } from "./plain.ts";
 import { locatedOf, report, type LocatedOf, type Revision } from "./revision.ts";
 import { inventories } from "./snapshot.ts";
 
@@ -60,42 +61,57 @@ function checkRequired(
 
 /** Host names compare without case; one host has one entry in all of the inventory. */
 export function checkInventory(revision: Revision, readDirectly: ReadonlySet<string>): Issue[] {
-  const first = new Map<string, string>();
-  const declarations = locatedOf(revision, "Blueprint").flatMap(({ object }) => Object.entries(object.spec.parameters));
+  const first = new Map<string, () => string>();
+  const declarations = declarationsByName(revision);
   return locatedOf(revision, "Inventory").flatMap((located) =>
     located.object.spec.entries.flatMap((entry, index) => {
-      const path = ["spec", "entries", index];
+      const path = ["spec", "entries", index, "host"];
       const host = entry.host.toLowerCase();
       const before = first.get(host);
-      const line = located.document.valueAt([...path, "host"]).line;
-      if (before === undefined) first.set(host, `${located.file}:${line}`);
-      const message = `the host ${entry.host} has an entry here and in ${before}`;
-      const twice =
-        before === undefined
-          ? []
-          : [report(located, { code: "duplicate_entry", path: [...path, "host"], at: "value", message })];
-      return [...twice, ...checkEntry(located, index, declarations, readDirectly)];
+      if (before === undefined) {
+        // where it stands is looked up only when somebody asks: there may be very many
+        first.set(host, () => `${located.file}:${located.document.valueAt(path).line}`);
+        return checkEntry(located, index, declarations, readDirectly);
+      }
+      const message = `the host ${entry.host} has an entry here and in ${before()}`;
+      const twice = report(located, { code: "duplicate_entry", path, at: "value", message });
+      return [twice, ...checkEntry(located, index, declarations, readDirectly)];
     }),
   );
+}
+
+type Declarations = ReadonlyMap<string, readonly Parameter[]>;
+
+/** What the blueprints declare under each name; equal declarations count once. */
+function declarationsByName(revision: Revision): Declarations {
+  const byName = new Map<string, Map<string, Parameter>>();
+  for (const { object } of locatedOf(revision, "Blueprint")) {
+    for (const [name, declared] of Object.entries(object.spec.parameters)) {
+      const same = byName.get(name) ?? new Map<string, Parameter>();
+      byName.set(name, same.set(canonicalJson(declared), declared));
+    }
+  }
+  return new Map([...byName].map(([name, distinct]) => [name, [...distinct.values()]]));
 }
 
 function checkEntry(
   located: LocatedOf<"Inventory">,
   index: number,
-  declarations: readonly [string, Parameter][],
+  declarations: Declarations,
   readDirectly: ReadonlySet<string>,
 ): Issue[] {
   return Object.entries(located.object.spec.entries[index]?.parameters ?? {}).flatMap(([name, value]) => {
     const path = ["spec", "entries", index, "parameters", name];
-    const fitting = declarations.filter(([declared]) => declared === name).map(([, declared]) => declared);
-    if (fitting.length === 0) {
+    const fitting = declarations.get(name);
+    if (fitting === undefined) {
       if (readDirectly.has(name)) return [];
-      const near = closest(name, [...new Set(declarations.map(([declared]) => declared))]);
+      const near = closest(name, [...declarations.keys()]);
       const hint = near === undefined ? {} : { hint: `did you mean ${near}?` };
       const message = `${name} is neither declared nor read by a blueprint`;
       return [report(located, { code: "unknown_parameter", path, at: "key", message, ...hint })];
     }
-    const problems = fitting.map((declared) => (value === null ? undefined : judgeParameter(declared, value)));
+    if (value === null) return [];
+    const problems = fitting.map((declared) => judgeParameter(declared, value));
     const [message] = problems;
     if (message === undefined || problems.includes(undefined)) return [];
     return [report(located, { code: "invalid_value", path, at: "value", message })];

@@ -6,10 +6,10 @@ import { KINDS, metadata, SPECS, type GitObject, type Kind } from "./kinds.ts";
 import { NAME } from "./kinds/fields.ts";
 import { isPlainMap, type PlainMap } from "./plain.ts";
 import { checkSchema, type Finding } from "./schema-issues.ts";
-import { pathText, type Problem, type SourceDocument } from "./yaml-convert.ts";
+import { pathText, type Place, type Problem, type SourceDocument } from "./yaml-convert.ts";
 
-/** A document of a file with what it says of itself, as far as that could be read. */
-export type Source = { file: string; document: SourceDocument; kind?: string; name?: string };
+/** A document of a file with what it says of itself, as far as that could be read, and where its fields stand. */
+export type Source = { file: string; document: Place; kind?: string; name?: string };
 /** An accepted object and where each of its fields stands. */
 export type Located = Source & { object: GitObject };
 export type ReadObject = { source: Source; object: GitObject | undefined; issues: Issue[] };

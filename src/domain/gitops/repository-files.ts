@@ -5,8 +5,8 @@ import { compareText } from "./plain.ts";
 
 /** One entry at or below `gitops.path`; `path` is relative to it. `mode` is Git's: 100644, 100755, 120000, 160000. */
 export type RepositoryEntry = { path: string; mode: string; size: number };
-/** With its content where it is read. */
-export type RepositoryFile = RepositoryEntry & { bytes?: Uint8Array };
+/** With its content where it is read, and with the id of its blob where Git knows one: equal ids are equal bytes. */
+export type RepositoryFile = RepositoryEntry & { bytes?: Uint8Array; oid?: string };
 export type Limits = {
   maxFiles: number;
   maxYamlBytes: number;

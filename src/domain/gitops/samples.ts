@@ -2,44 +2,29 @@
  * Sample agents (`samples/agents/*.yaml`): every fleet is rendered for every sample that it matches, so that a revision
  * that would not render is refused before any agent meets it (contract, "How a revision is read and applied").
  */
-import type { FleetAgent } from "../fleet/agent.ts";
 import { identifier, type Identity } from "../fleet/assign.ts";
+import { recipeOf } from "../fleet/blueprint.ts";
 import { desiredVersion } from "../fleet/desired-version.ts";
 import { renderText, type RenderProblem } from "../fleet/render.ts";
 import { matches } from "../fleet/selector.ts";
+import { judgeComponents, type ComponentList } from "./component-list.ts";
 import type { Issue } from "./issue-codes.ts";
 import type { Fleet } from "./kinds.ts";
-import { sampleAgent } from "./kinds/sample-agent.ts";
 import { compareText } from "./plain.ts";
-import { issueAt, type Source } from "./read-objects.ts";
+import type { Sample } from "./read-sample.ts";
 import { locate, locatedOf, report, type LocatedOf, type Revision } from "./revision.ts";
-import { checkSchema, type Finding } from "./schema-issues.ts";
-import type { SourceDocument } from "./yaml-convert.ts";
+import type { Finding } from "./schema-issues.ts";
 
-export type Sample = { source: Source; name: string; agent: FleetAgent };
-
-/** Reads one sample document. */
-export function readSample(file: string, document: SourceDocument): { sample: Sample | undefined; issues: Issue[] } {
-  const source: Source = { file, document };
-  const { value, findings } = checkSchema(sampleAgent, document.data);
-  if (value === undefined) return { sample: undefined, issues: findings.map((finding) => issueAt(source, finding)) };
-  const attribute = (key: string): string => String(value.attributes[key] ?? "");
-  const agent: FleetAgent = {
-    uid: attribute("service.instance.id") || value.name,
-    hostName: attribute("host.name") || value.name,
-    os: attribute("os.type"),
-    arch: attribute("host.arch"),
-    serviceName: attribute("service.name"),
-    version: attribute("service.version"),
-    credential: "",
-    credentialLabels: value.tokenLabels,
-    attributes: value.attributes,
-  };
-  return { sample: { source, name: value.name, agent }, issues: [] };
-}
-
-/** Renders every fleet for every sample that it matches; `known` are issues that need no second report. */
-export function checkSamples(revision: Revision, samples: readonly Sample[], known: readonly Issue[]): Issue[] {
+/**
+ * Renders every fleet for every sample that it matches; `known` are issues that need no second report. What is wrong at
+ * one place is one issue, with the first fleet and sample that it happens to.
+ */
+export function checkSamples(
+  revision: Revision,
+  samples: readonly Sample[],
+  known: readonly Issue[],
+  components?: ComponentList,
+): Issue[] {
   const identified = samples.map((sample) => ({
     sample,
     identity: identifier(revision, [sample.agent])(sample.agent),
@@ -50,12 +35,11 @@ export function checkSamples(revision: Revision, samples: readonly Sample[], kno
     const fleet = located.object;
     const matching = identified.filter(({ identity }) => matches(fleet.spec.selector, identity.labels));
     if (matching.length === 0) issues.set(`none ${fleet.name}`, noSample(located));
-    if (!revision.declared.has(`Blueprint/${fleet.spec.blueprint}`)) continue;
     if (locate(revision, "Blueprint", fleet.spec.blueprint) === undefined) continue;
     for (const { sample, identity } of matching) {
-      for (const problem of problemsOf(revision, fleet, sample, identity)) {
+      for (const problem of problemsOf(revision, fleet, sample, identity, components)) {
         const issue = explain(revision, located, sample, problem);
-        const key = `${placeOf(issue)} ${issue.message}`;
+        const key = `${placeOf(issue)} ${problem.message}`;
         if (!places.has(placeOf(issue)) && !issues.has(key)) issues.set(key, issue);
       }
     }
@@ -70,11 +54,20 @@ const noSample = (located: LocatedOf<"Fleet">): Issue => {
   return report(located, { code: "no_sample_agent", path: ["spec", "selector"], at: "key", message });
 };
 
-function problemsOf(revision: Revision, fleet: Fleet, sample: Sample, identity: Identity): RenderProblem[] {
+function problemsOf(
+  revision: Revision,
+  fleet: Fleet,
+  sample: Sample,
+  identity: Identity,
+  components: ComponentList | undefined,
+): RenderProblem[] {
   const version = desiredVersion(fleet)?.version ?? sample.agent.version;
   const outcome = renderText(revision, fleet, sample.agent, version, identity);
   // a chain that does not hold has its own issue
-  return "problems" in outcome ? outcome.problems.filter(({ code }) => code !== "unknown_reference") : [];
+  if ("problems" in outcome) return outcome.problems.filter(({ code }) => code !== "unknown_reference");
+  if (components === undefined) return [];
+  const blueprints = recipeOf(revision, fleet.spec.blueprint)?.blueprints ?? [];
+  return judgeComponents(outcome.components, components, blueprints);
 }
 
 function explain(revision: Revision, fleet: LocatedOf<"Fleet">, sample: Sample, problem: RenderProblem): Issue {
@@ -88,7 +81,9 @@ function explain(revision: Revision, fleet: LocatedOf<"Fleet">, sample: Sample, 
     ...(hint === undefined ? {} : { hint }),
   });
   const blueprint = origin === undefined ? undefined : locate(revision, "Blueprint", origin.blueprint);
-  if (origin !== undefined && blueprint !== undefined) return report(blueprint, finding(origin.path, "value", message));
+  if (origin !== undefined && blueprint !== undefined) {
+    return report(blueprint, finding(origin.path, problem.at ?? "value", message));
+  }
   const path = parameter === undefined ? ["spec", "parameters"] : ["spec", "parameters", parameter];
   return report(fleet, finding(path, "key", message));
 }

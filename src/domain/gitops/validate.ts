@@ -1,27 +1,43 @@
 /**
  * Judges a whole revision: every issue at once, with file, line and column. The server and `myrctl validate` run this very
- * code, so a merge request that passes CI is accepted (contract, "How a revision is read and applied").
+ * code, so a merge request that passes CI is accepted (contract, "How a revision is read and applied"). Two stages: each
+ * file by itself (file-reading.ts; in any thread, from a cache), then all of them together.
  */
+import type { ComponentList } from "./component-list.ts";
 import { checkDeclarations, checkFleetParameters, checkInventory } from "./check-parameters.ts";
 import { checkPolicies } from "./check-policies.ts";
 import { checkReferences, findDuplicates } from "./check-references.ts";
+import { checkSecretNames, type SecretRules } from "./check-secret-names.ts";
 import { checkSecrets } from "./check-secrets.ts";
 import { checkTemplates, inventoryReads } from "./check-templates.ts";
+import { readFile, sourcesOf, type FileReading, type ReadTask } from "./file-reading.ts";
 import type { Issue } from "./issue-codes.ts";
 import type { GitObject } from "./kinds.ts";
 import { compareText } from "./plain.ts";
-import { issueOf, readObject, type Located, type Source } from "./read-objects.ts";
+import type { Located } from "./read-objects.ts";
+import type { Sample } from "./read-sample.ts";
 import { selectFiles, withBase, type Limits, type RepositoryFile } from "./repository-files.ts";
-import type { Revision } from "./revision.ts";
-import { checkSamples, readSample, type Sample } from "./samples.ts";
-import { readYaml, type SourceDocument } from "./yaml-source.ts";
+import { createRevision, type Revision } from "./revision.ts";
+import { checkSamples } from "./samples.ts";
 
 export type Verdict = {
   /** Sorted by file and line. Only errors block a revision. */
   issues: Issue[];
   /** The objects that stand for themselves, in file order. They are a snapshot only when no issue is an error. */
   objects: GitObject[];
+  /** The sample agents that could be read, in file order. */
+  samples: Sample[];
 };
+/** Plain data: what else is known to whoever asks. */
+export type ValidateOptions = {
+  /** The components that the collectors have; absent: their names are not checked. */
+  components?: ComponentList;
+  /** The server's `executors.secrets`; absent: secrets' names are not judged. */
+  secrets?: SecretRules;
+};
+/** The first stage's work: what to read, and what is wrong with names, modes and sizes alone. */
+export type ReadPlan = { tasks: PlannedTask[]; issues: Issue[] };
+export type PlannedTask = ReadTask & { oid: string | undefined };
 
 /**
  * Validates the files at and below `gitops.path`. Entries that `selectFiles` wants must have `bytes`; one without is a
@@ -31,41 +47,66 @@ export type Verdict = {
 export function validateRevision(
   files: readonly RepositoryFile[],
   limits: Limits,
-  onFile: (path: string) => void = () => undefined,
+  options: ValidateOptions & { onFile?: (path: string) => void } = {},
 ): Verdict {
-  const selection = selectFiles(files, limits);
-  const contents = new Map(files.map((file) => [file.path, file.bytes]));
-  const read = (path: string): Parsed => {
-    onFile(withBase(limits, path));
-    return parseFile(withBase(limits, path), contents.get(path));
-  };
-  const parsed = selection.objects.map(read);
-  const samples = selection.samples.map(read).map(readSamples);
-  onFile("");
-  const own = parsed.map(readObjects);
-  const located = own.flatMap((file) => file.located);
-  const sources = own.flatMap((file) => file.sources);
-  const declared = new Set(sources.flatMap(({ kind, name }) => (name === undefined ? [] : [`${kind}/${name}`])));
-  const objects = located.map(({ object }) => object);
-  const found = [
-    ...selection.issues,
-    ...[...own, ...samples].flatMap((file) => file.issues),
-    ...findDuplicates(sources),
-  ];
-  const issues = [
-    ...found,
-    ...checkTogether(
-      { objects, located, declared },
-      samples.flatMap((file) => file.samples),
-    ),
-  ];
-  return { issues: issues.toSorted(byPlace), objects };
+  const plan = planReading(files, limits);
+  const readings = plan.tasks.map((task) => {
+    options.onFile?.(task.file);
+    return readFile(task);
+  });
+  options.onFile?.("");
+  return judgeReadings(plan, readings, options);
 }
 
 export const isBlocking = (issue: Issue): boolean => issue.severity === "error";
 
+/** Which files to read, in the order of their paths. */
+export function planReading(files: readonly RepositoryFile[], limits: Limits): ReadPlan {
+  const { objects, samples, issues } = selectFiles(files, limits);
+  const known = new Map(files.map((file) => [file.path, file]));
+  const task = (path: string, holds: ReadTask["holds"]): PlannedTask => {
+    const { bytes, oid } = known.get(path) ?? {};
+    const file = withBase(limits, path);
+    if (bytes === undefined) throw new TypeError(`the content of ${file} is missing`);
+    return { file, holds, bytes, oid };
+  };
+  const tasks = [...objects.map((path) => task(path, "objects")), ...samples.map((path) => task(path, "samples"))];
+  return { tasks, issues };
+}
+
+/** The second stage: the verdict on `readings`, one for each task of the plan and in its order. */
+export function judgeReadings(
+  { tasks, issues }: ReadPlan,
+  readings: readonly FileReading[],
+  options: ValidateOptions = {},
+): Verdict {
+  const contents = new Map(tasks.map(({ file, bytes }) => [file, bytes]));
+  const bytesOf = (file: string): Uint8Array => {
+    const bytes = contents.get(file);
+    if (bytes === undefined) throw new TypeError(`the content of ${file} is missing`);
+    return bytes;
+  };
+  const read = readings.map((reading) => ({ reading, sources: sourcesOf(reading, () => bytesOf(reading.file)) }));
+  const sources = read.flatMap((file) => file.sources);
+  const located = read.flatMap(({ reading, sources: own }) =>
+    reading.objects.flatMap(({ at, object }): Located[] => {
+      const source = own[at];
+      return source === undefined ? [] : [{ ...source, object }];
+    }),
+  );
+  const revision = createRevision(located, sources);
+  const samples = readings.flatMap((reading) => reading.samples);
+  const found = [
+    ...issues,
+    ...readings.flatMap((reading) => reading.issues),
+    ...findDuplicates(sources),
+    ...checkTogether(revision, samples, options),
+  ];
+  return { issues: found.toSorted(byPlace), objects: revision.objects, samples };
+}
+
 /** The checks that look at several objects. */
-function checkTogether(revision: Revision, samples: readonly Sample[]): Issue[] {
+function checkTogether(revision: Revision, samples: readonly Sample[], options: ValidateOptions): Issue[] {
   const issues = [
     ...checkReferences(revision),
     ...checkDeclarations(revision),
@@ -74,44 +115,16 @@ function checkTogether(revision: Revision, samples: readonly Sample[]): Issue[] 
     ...checkTemplates(revision),
     ...checkPolicies(revision),
     ...checkSecrets(revision),
+    ...(options.secrets === undefined ? [] : checkSecretNames(revision, options.secrets)),
   ];
-  return [...issues, ...checkSamples(revision, samples, issues)];
+  return [...issues, ...checkSamples(revision, samples, issues, options.components)];
 }
 
-type Parsed = { file: string; documents: SourceDocument[]; issues: Issue[]; isParsed: boolean };
-
-function parseFile(file: string, bytes: Uint8Array | undefined): Parsed {
-  if (bytes === undefined) throw new TypeError(`the content of ${file} is missing`);
-  const { documents, problems, isParsed } = readYaml(bytes);
-  return { file, documents, issues: problems.map((problem) => issueOf(file, problem)), isParsed };
-}
-
-/** What an unusable file says of itself still counts as declared, so that references to it are not reported too. */
-function readObjects({ file, documents, issues, isParsed }: Parsed): {
-  issues: Issue[];
-  sources: Source[];
-  located: Located[];
-} {
-  const read = documents.map((document) => readObject(file, document));
-  const sources = read.map(({ source }) => source);
-  if (!isParsed) return { issues, sources, located: [] };
-  const found = read.flatMap((it) => it.issues);
-  if (issues.length > 0) return { issues: [...issues, ...withoutConsequences(found, issues)], sources, located: [] };
-  const located = read.flatMap(({ source, object }) => (object === undefined ? [] : [{ ...source, object }]));
-  return { issues: found, sources, located };
-}
-
-function readSamples({ file, documents, issues, isParsed }: Parsed): { issues: Issue[]; samples: Sample[] } {
-  if (!isParsed) return { issues, samples: [] };
-  const read = documents.map((document) => readSample(file, document));
-  const found = read.flatMap((it) => it.issues);
-  if (issues.length > 0) return { issues: [...issues, ...withoutConsequences(found, issues)], samples: [] };
-  return { issues: found, samples: read.flatMap(({ sample }) => (sample === undefined ? [] : [sample])) };
-}
-
-/** A value that the YAML reader refused is missing for the schema: one issue is enough. */
-const withoutConsequences = (found: readonly Issue[], causes: readonly Issue[]): Issue[] =>
-  found.filter(({ path }) => !causes.some((cause) => cause.path === path));
-
+/** A total order: the same issues stand in the same order, whatever found them first. */
 const byPlace = (a: Issue, b: Issue): number =>
-  compareText(a.file, b.file) || a.line - b.line || a.column - b.column || compareText(a.code, b.code);
+  compareText(a.file, b.file) ||
+  a.line - b.line ||
+  a.column - b.column ||
+  compareText(a.code, b.code) ||
+  compareText(a.path, b.path) ||
+  compareText(a.message, b.message);

@@ -11,15 +11,16 @@ export type Problem = Position & {
   hint?: string;
 };
 export type Path = readonly (string | number)[];
-export type SourceDocument = {
-  data: Plain;
+/** Where a document and its fields stand. */
+export type Place = {
   line: number;
   column: number;
   /** Where the key (or list item) at `path` stands; of the nearest ancestor when it is absent. */
-  keyAt(path: Path): Position;
+  keyAt: (path: Path) => Position;
   /** Where the value at `path` stands. */
-  valueAt(path: Path): Position;
+  valueAt: (path: Path) => Position;
 };
+export type SourceDocument = Place & { data: Plain };
 
 /** Nodes of one file after aliases and merges are expanded (decisions, YAML). */
 export const MAX_NODES = 1_000_000;
