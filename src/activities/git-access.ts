@@ -27,6 +27,7 @@ const PASSED_ON = [
   "SSL_CERT_FILE",
   "SSL_CERT_DIR",
   "GIT_SSL_CAINFO",
+  "GIT_SSL_CAPATH",
   "SSH_AUTH_SOCK",
   "TMPDIR",
 ];
@@ -48,7 +49,8 @@ export async function gitAccess({ url, timeoutMs, credentials }: GitRemoteSettin
   const seconds = Math.max(1, Math.ceil(timeoutMs / 1000));
   const token = (await credentials?.token?.())?.trim() ?? "";
   const isWeb = /^https?:\/\//.test(url);
-  const authorization = Buffer.from(`x-access-token:${token}`).toString("base64");
+  const user = (isWeb && decodeURIComponent(new URL(url).username)) || "x-access-token";
+  const authorization = Buffer.from(`${user}:${token}`).toString("base64");
   const usesToken = token !== "" && isWeb;
   return {
     secrets: usesToken ? [token, authorization] : [],
@@ -63,6 +65,7 @@ export async function gitAccess({ url, timeoutMs, credentials }: GitRemoteSettin
       `http.followRedirects=${usesToken ? "false" : "initial"}`,
     ].flatMap((setting) => ["-c", setting]),
     env: {
+      ...certificates(),
       ...localEnvironment(),
       GIT_ALLOW_PROTOCOL: "https:http:ssh:git:file",
       GIT_SSH_COMMAND: sshCommand(seconds, credentials),
@@ -76,6 +79,12 @@ export async function gitAccess({ url, timeoutMs, credentials }: GitRemoteSettin
   };
 }
 
+/** The usual variables as git's own: its TLS library may not know them. */
+const certificates = (): Record<string, string> => {
+  const { SSL_CERT_FILE: file, SSL_CERT_DIR: folder } = process.env;
+  return { ...(file && { GIT_SSL_CAINFO: file }), ...(folder && { GIT_SSL_CAPATH: folder }) };
+};
+
 function sshCommand(seconds: number, credentials: GitCredentials | undefined): string {
   const options = [
     "BatchMode=yes",
@@ -83,11 +92,16 @@ function sshCommand(seconds: number, credentials: GitCredentials | undefined): s
     "ServerAliveInterval=15",
     "ServerAliveCountMax=3",
     "StrictHostKeyChecking=yes",
-    ...(credentials?.knownHostsFile === undefined ? [] : [`UserKnownHostsFile=${credentials.knownHostsFile}`]),
-    ...(credentials?.sshKeyFile === undefined ? [] : [`IdentityFile=${credentials.sshKeyFile}`, "IdentitiesOnly=yes"]),
+    ...(credentials?.knownHostsFile === undefined ? [] : [`UserKnownHostsFile=${sshPath(credentials.knownHostsFile)}`]),
+    ...(credentials?.sshKeyFile === undefined
+      ? []
+      : [`IdentityFile=${sshPath(credentials.sshKeyFile)}`, "IdentitiesOnly=yes"]),
   ];
   return ["ssh -F /dev/null", ...options.map((option) => `-o ${quote(option)}`)].join(" ");
 }
+
+/** ssh splits at spaces and expands percent signs. */
+const sshPath = (path: string): string => `"${path.replaceAll("%", "%%")}"`;
 
 /** git hands the command to a shell. */
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

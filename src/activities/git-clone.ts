@@ -1,12 +1,13 @@
 /**
- * The clone's folder: bare, ours alone, made under another name and renamed when it is complete. Locks that a killed git
+ * The clone: bare, of this process alone, made under another name and renamed when it is complete. Locks that a killed git
  * left are removed; a clone that cannot be read any more is thrown away and made anew at the next poll.
  */
-import { createHash, randomUUID } from "node:crypto";
-import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
+import { explainGitFailure } from "../domain/gitops/git-failure.ts";
 import { redactGitText } from "../domain/gitops/remote-names.ts";
 import { gitAccess } from "./git-access.ts";
+import { cloneFolderOf, removeAbandoned, type CloneFolder } from "./git-clone-folder.ts";
 import { GitFailed, runGit } from "./git-process.ts";
 import type { GitRemoteSettings } from "./git-remote.ts";
 
@@ -14,7 +15,6 @@ import type { GitRemoteSettings } from "./git-remote.ts";
 export const HEAD_REF = "refs/myriarch/head";
 /** Each shallow fetch leaves a pack; beyond this many they are made one. */
 const MAX_PACKS = 50;
-const TEMPORARY = "clone-";
 /** What git says when not the remote but the clone is at fault. */
 const CLONE_AT_FAULT =
   /not a git repository|bad object|corrupt|loose object|unable to read|packfile|bad config|unpack/i;
@@ -29,8 +29,8 @@ export type Clone = {
 };
 
 export function openClone(settings: GitRemoteSettings): Clone {
-  const name = createHash("sha256").update(settings.url).digest("hex").slice(0, 16);
-  const folder = join(settings.cloneDir, `${name}.git`);
+  const own = cloneFolderOf(settings.cloneDir, settings.url);
+  const { folder } = own;
   const exists = (): Promise<boolean> => isThere(folder);
   const drop = (): Promise<void> => rm(folder, { recursive: true, force: true });
   return {
@@ -38,32 +38,50 @@ export function openClone(settings: GitRemoteSettings): Clone {
     exists,
     drop,
     fetch: async (signal) => {
-      if (!(await exists())) return cloneAfresh(folder, settings, signal);
+      if (!(await exists())) return cloneAfresh(own, settings, signal);
       await removeLocks(folder);
       await fetchInto(folder, settings, signal).catch(async (error: unknown) => {
-        if (error instanceof GitFailed && CLONE_AT_FAULT.test(error.message)) await drop();
-        throw error;
+        if (!(error instanceof GitFailed) || !CLONE_AT_FAULT.test(error.message)) throw explained(error);
+        await drop();
+        const message = `the clone is damaged, the next poll makes it anew (git: ${error.message})`;
+        throw NO_SPACE.test(error.message) ? explained(error) : new GitFailed(message, { cause: error });
       });
-      await packIfMany(folder, settings, signal);
+      await markInUse(folder);
+      // what cannot be packed is fetched anew
+      if (!(await packIfMany(folder, settings, signal))) {
+        await drop();
+        await cloneAfresh(own, settings, signal);
+      }
+      return undefined;
     },
   };
 }
 
-async function cloneAfresh(folder: string, settings: GitRemoteSettings, signal?: AbortSignal): Promise<void> {
+async function cloneAfresh({ folder, part }: CloneFolder, settings: GitRemoteSettings, signal?: AbortSignal) {
   const { cloneDir, timeoutMs } = settings;
   await mkdir(cloneDir, { recursive: true, mode: 0o700 });
-  for (const left of await readdir(cloneDir)) {
-    if (left.startsWith(TEMPORARY)) await rm(join(cloneDir, left), { recursive: true, force: true });
-  }
-  const temporary = join(cloneDir, TEMPORARY + randomUUID());
+  await removeAbandoned(cloneDir, Date.now());
   try {
+    await rm(part, { recursive: true, force: true });
     const { env } = await gitAccess(settings);
-    await runGit(["init", "--quiet", "--bare", "--template=", temporary], { cwd: cloneDir, env, timeoutMs, signal });
-    await fetchInto(temporary, settings, signal);
-    await rename(temporary, folder);
+    await runGit(["init", "--quiet", "--bare", "--template=", part], { cwd: cloneDir, env, timeoutMs, signal });
+    await fetchInto(part, settings, signal).catch((error: unknown) => {
+      throw explained(error);
+    });
+    await rename(part, folder);
   } finally {
-    await rm(temporary, { recursive: true, force: true });
+    await rm(part, { recursive: true, force: true });
   }
+}
+
+const NO_SPACE = /no space left|quota exceeded/i;
+const explained = (error: unknown): unknown =>
+  error instanceof GitFailed ? new GitFailed(explainGitFailure(error.message), { cause: error }) : error;
+
+/** Tells other processes that the folder has an owner, also when a fetch brought nothing. */
+async function markInUse(folder: string): Promise<void> {
+  const now = new Date();
+  await utimes(folder, now, now);
 }
 
 async function fetchInto(cwd: string, settings: GitRemoteSettings, signal?: AbortSignal): Promise<void> {
@@ -72,16 +90,24 @@ async function fetchInto(cwd: string, settings: GitRemoteSettings, signal?: Abor
   const refspec = `+refs/heads/${settings.branch}:${HEAD_REF}`;
   const args = [...config, "fetch", ...options, "--", settings.url, refspec];
   await runGit(args, { cwd, env, timeoutMs: settings.timeoutMs, signal }).catch((error: unknown) => {
-    throw error instanceof GitFailed ? new GitFailed(redactGitText(error.message, secrets), { cause: error }) : error;
+    if (!(error instanceof GitFailed)) throw error;
+    throw new GitFailed(redactGitText(error.message, secrets), { cause: error.cause });
   });
 }
 
-async function packIfMany(folder: string, settings: GitRemoteSettings, signal?: AbortSignal): Promise<void> {
+/** False when the packs could not be made one. */
+async function packIfMany(folder: string, settings: GitRemoteSettings, signal?: AbortSignal): Promise<boolean> {
   const packs = (await readdir(join(folder, "objects", "pack"))).filter((name) => name.endsWith(".pack"));
-  if (packs.length <= MAX_PACKS) return;
+  if (packs.length <= MAX_PACKS) return true;
   const { env, config } = await gitAccess(settings);
   const args = [...config, "gc", "--quiet", "--prune=now"];
-  await runGit(args, { cwd: folder, env, timeoutMs: settings.timeoutMs, signal });
+  return runGit(args, { cwd: folder, env, timeoutMs: settings.timeoutMs, signal }).then(
+    () => true,
+    (error: unknown) => {
+      if (!(error instanceof GitFailed) || signal?.aborted === true) throw error;
+      return false;
+    },
+  );
 }
 
 /** No git of ours runs now: whatever holds a lock is dead. */

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createGitRepository, type GitRepository } from "../../test/support/git-repository.ts";
@@ -105,7 +106,10 @@ test("a clone that was cut or emptied is made anew at the next poll", async () =
 });
 
 test("a clone that was interrupted leaves nothing behind", async () => {
-  await mkdir(join(repository.folder, "clones", "clone-old"), { recursive: true });
+  // no process has the greatest number that Linux gives plus one
+  const left = `${"0".repeat(16)}-${hostname()}-4194305-00000000`;
+  for (const name of [`${left}.part`, `${left}.git`])
+    await mkdir(join(repository.folder, "clones", name), { recursive: true });
   await repository.push("one", { "a.yaml": "a: 1\n" });
   await remote().fetchHead();
   expect(readdirSync(join(repository.folder, "clones"))).toEqual([cloneFolder().split("/").at(-1)]);
