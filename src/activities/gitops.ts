@@ -12,7 +12,7 @@ import type { Limits, RepositoryFile } from "../domain/gitops/repository-files.t
 import { isSettled } from "../domain/gitops/sync-state.ts";
 import { isBlocking, type Verdict } from "../domain/gitops/validate.ts";
 import { appendAudit } from "../store/audit.ts";
-import { transaction, type Pool } from "../store/database.ts";
+import { transaction, type Db, type Pool } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import {
   clearDelivery,
@@ -24,6 +24,7 @@ import {
   saveJudged,
   saveSnapshot,
 } from "../store/gitops.ts";
+import { noteNotification } from "../store/notifications.ts";
 import type { GitRemote } from "./git-remote.ts";
 
 export type GitopsDeps = {
@@ -98,7 +99,7 @@ async function validateRevision(deps: GitopsDeps, { commit, author, subject }: R
     await saveJudged(tx, { commit, author, subject, at: now(), issues: verdict.issues, objects });
     if (errors.length === 0) return;
     await recordSync(tx, before, { kind: "rejected", commit, errors: errors.length }, now());
-    if (before.rejectedCommit !== commit) await announceRejection(tx, commit, errors);
+    await announceRejection(tx, commit, errors, now());
   });
   log.info({ commit, errors: errors.length }, "revision judged");
   const warnings = verdict.issues.length - errors.length;
@@ -131,9 +132,12 @@ async function recordSyncFailure({ pool, now, log }: GitopsDeps, { message }: { 
   log.warn({ message }, "sync failed");
 }
 
-/** Once per commit: somebody has to act. That the state changed is told by the row itself (0015). */
-const announceRejection = (tx: Parameters<typeof appendEvent>[0], commit: string, errors: readonly Issue[]) =>
-  appendEvent(tx, "gitops", { notify: "invalid_revision", commit, errors: errors.length, first: firstOf(errors) });
+/** Once per commit, however often and by whomever it is judged: somebody has to act. */
+async function announceRejection(tx: Db, commit: string, errors: readonly Issue[], at: Date): Promise<void> {
+  const [kind, data] = ["invalid_revision", { commit, errors: errors.length, first: firstOf(errors) }] as const;
+  const isNew = await noteNotification(tx, { key: `${kind}:${commit}`, kind, at, data });
+  if (isNew) await appendEvent(tx, "gitops", { notify: kind, ...data });
+}
 
 const firstOf = ([first]: readonly Issue[]): string | null =>
   first === undefined ? null : `${first.file}:${first.line}: ${first.code}: ${first.message}`;

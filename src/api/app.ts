@@ -19,6 +19,7 @@ import { agentRoutes } from "./routes/agents.ts";
 import { auditRoutes } from "./routes/audit.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { fleetRoutes } from "./routes/fleets.ts";
+import { notificationRoutes } from "./routes/notifications.ts";
 import { pageRoutes } from "./routes/page.ts";
 import { rolloutRoutes, type RolloutRouteDeps } from "./routes/rollouts.ts";
 import { loginRoutes, sessionRoutes } from "./routes/sessions.ts";
@@ -111,6 +112,7 @@ const apiV1 =
     await api.register(rolloutRoutes({ ...deps, temporalLinks: deps.settings.temporal }));
     await api.register(tokenRoutes(deps));
     await api.register(auditRoutes(deps));
+    await api.register(notificationRoutes(deps));
     await api.register(sessionRoutes({ ...deps, secure }));
     await api.register(systemRoutes(deps));
     const stillLive: Parameters<typeof eventRoutes>[0]["stillLive"] = async (request) =>
