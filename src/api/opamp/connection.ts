@@ -1,17 +1,16 @@
-/** One agent's WebSocket, seen from the server: a bounded way in, a bounded way out. */
-import { WebSocket } from "ws";
+/**
+ * One agent's way to this server, whatever carries it. Delivery, commands and liveness see this port only. Over a WebSocket
+ * what is sent leaves at once; over plain HTTP it waits for the agent's next request, so offers are read again then.
+ */
 import { encodeServerToAgent } from "../../protocol/codec.ts";
 import type { ServerToAgent } from "../../protocol/messages.ts";
 import type { Agent } from "./registry.ts";
 import type { Credential } from "./credentials.ts";
 
-/** A reader this far behind is cut off: it will come back, and the rows say what it has to get. */
-const MAX_BACKLOG_BYTES = 16 * 1024 ** 2;
-
 export const CLOSE = { goingAway: 1001, malformed: 1007, policy: 1008, tryLater: 1013, replaced: 4001 } as const;
 
-export class Connection {
-  readonly socket: WebSocket;
+export abstract class Connection {
+  abstract readonly transport: "websocket" | "http";
   readonly credential: Credential;
   readonly address: string;
   /** Whom this connection speaks for at the moment; it may change its UID. */
@@ -28,31 +27,32 @@ export class Connection {
   aliveAtMs: number;
   /** What was last sent over this very connection, so that a reconnect gets it again and a sweep does not. */
   sent: { offer: string; tokenAtMs: number } | undefined;
+  /** Something may be open for the agent and could not be sent because the connection was not `ready`. */
+  due = false;
 
-  constructor(socket: WebSocket, credential: Credential, address: string, nowMs: number) {
-    this.socket = socket;
+  constructor(credential: Credential, address: string, nowMs: number) {
     this.credential = credential;
     this.address = address;
     this.messageAtMs = nowMs;
     this.aliveAtMs = nowMs;
   }
 
-  /** False when it could not be handed to the socket; then the connection is ending. */
+  /** It has not ended. */
+  abstract get open(): boolean;
+  /** What is sent now leaves now. Offers are only sent then: a hold may come before the next moment. */
+  abstract get ready(): boolean;
+
+  /** False when it can never arrive; then the connection is ending. */
   send(message: ServerToAgent): boolean {
     return this.sendFrame(encodeServerToAgent(message));
   }
 
-  sendFrame(frame: Uint8Array): boolean {
-    if (this.socket.readyState !== WebSocket.OPEN) return false;
-    if (this.socket.bufferedAmount > MAX_BACKLOG_BYTES) {
-      this.socket.terminate();
-      return false;
-    }
-    this.socket.send(frame);
-    return true;
-  }
-
-  close(code: number, reason: string): void {
-    this.socket.close(code, reason);
-  }
+  /** The same with an encoded message, header byte included. */
+  abstract sendFrame(frame: Uint8Array): boolean;
+  /** Asks the other end for a sign of life, where the transport can. */
+  abstract ping(): void;
+  /** Ends it with a word to the other end, where the transport has one. */
+  abstract close(code: number, reason: string): void;
+  /** Ends it at once. */
+  abstract cut(): void;
 }

@@ -20,8 +20,11 @@ import { configMessage, packageMessage, sendableOf, type Sendable } from "./offe
 import type { Registry } from "./registry.ts";
 
 export type Delivery = {
-  /** The agent's open offer is looked at soon. */
-  wake(uid: string): void;
+  /**
+   * The agent's open offer is looked at soon: resolves when it was. A connection that is not `ready` only notes that it is
+   * `due`: whoever answers its next request wakes the agent again then.
+   */
+  wake(uid: string): Promise<void>;
   /** Everything that waits or whose token is half spent is looked at. */
   sweep(): Promise<void>;
   /** Resolves when nothing is being delivered; nothing new begins. */
@@ -62,21 +65,28 @@ export function createDelivery(deps: Deps): Delivery {
     }
     running = undefined;
   };
-  const wake = (uid: string): void => {
-    if (ending.signal.aborted || registry.get(uid)?.connection === undefined) return;
+  const wake = async (uid: string): Promise<void> => {
+    const connection = registry.get(uid)?.connection;
+    if (ending.signal.aborted || connection === undefined) return;
+    connection.due = !connection.ready;
+    if (connection.due) return;
     waiting.add(uid);
     running ??= Promise.resolve().then(work);
+    await running;
   };
   const wakeAll = (): void => {
-    for (const { uid } of registry.all()) wake(uid);
+    for (const { uid } of registry.all()) void wake(uid);
   };
-  const off = listener.on(CHANNELS.offers, (payload) => (payload ? wake(payload) : wakeAll()));
+  const off = listener.on(CHANNELS.offers, (payload) => {
+    if (payload) void wake(payload);
+    else wakeAll();
+  });
   return {
     wake,
     async sweep() {
       const { downloadTokenTtlMs: ttlMs } = deps.settings;
       const halfSpentBefore = ttlMs > 0 ? new Date(deps.now().getTime() - ttlMs / 2) : null;
-      for (const uid of await recipientsDue(deps.pool, halfSpentBefore, SWEEP_ROWS)) wake(uid);
+      for (const uid of await recipientsDue(deps.pool, halfSpentBefore, SWEEP_ROWS)) void wake(uid);
     },
     async stop() {
       ending.abort();
@@ -109,6 +119,10 @@ async function deliver(uids: readonly string[], deps: Deps): Promise<void> {
 function pack(uid: string, offer: OpenOffer, deps: Deps): Parcel[] {
   const { connection, record } = deps.registry.get(uid) ?? {};
   if (connection === undefined || record === undefined) return [];
+  if (!connection.ready) {
+    connection.due = true;
+    return [];
+  }
   const what = whatToSend(offer, connection, record, deps);
   return what === undefined ? [] : [{ uid, offer, what, record, connection }];
 }

@@ -43,8 +43,8 @@ export function createLiveness(deps: Deps): Liveness {
       // Who promises no heartbeats may be silent as long as it answers pings; a stranger must speak soon.
       const promised = record === undefined || hasBit(record.capabilities, AGENT_CAPABILITY.reportsHeartbeat);
       const lastMs = promised ? connection.messageAtMs : connection.aliveAtMs;
-      if (nowMs - lastMs > offlineAfterMs) connection.socket.terminate();
-      else if (i++ % PING_EVERY === round % PING_EVERY) connection.socket.ping();
+      if (nowMs - lastMs > offlineAfterMs) connection.cut();
+      else if (i++ % PING_EVERY === round % PING_EVERY) connection.ping();
     }
     round++;
   };

@@ -91,7 +91,7 @@ async function handle(connection: Connection, data: Buffer, deps: Deps): Promise
   if (hasBit(message.flags, AGENT_FLAG.requestInstanceUid))
     return rename(connection, message, "the agent asked for one", deps);
   const agent = deps.registry.get(message.instanceUid) ?? (await deps.registry.load(message.instanceUid));
-  if (connection.socket.readyState !== connection.socket.OPEN) return;
+  if (!connection.open) return;
   const owner = agent.record && {
     credential: agent.record.credential,
     hostName: agent.record.hostName,

@@ -2,12 +2,13 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Server } from "node:http";
 import type { Logger } from "pino";
+import type { WebSocket } from "ws";
 import { AGENT_CAPABILITY, COMMAND, hasBit, SERVER_FLAG } from "../../protocol/messages.ts";
 import type { ServerToAgent } from "../../protocol/messages.ts";
 import { uuidV7 } from "../../protocol/uid.ts";
 import type { Pool } from "../../store/database.ts";
 import type { Listener } from "../../store/listen.ts";
-import { CLOSE, Connection } from "./connection.ts";
+import { CLOSE, type Connection } from "./connection.ts";
 import { createCredentials } from "./credentials.ts";
 import { createDelivery } from "./deliver-offers.ts";
 import { createFold } from "./fold.ts";
@@ -17,6 +18,7 @@ import { createRegistry, type Registry } from "./registry.ts";
 import { createReports, throttledErrors } from "./reports.ts";
 import { createSeal } from "./seal.ts";
 import { createDoor } from "./upgrade.ts";
+import { WebSocketConnection } from "./websocket-connection.ts";
 
 /** The part of the server's settings that is used here. */
 export type OpampSettings = {
@@ -56,6 +58,7 @@ export function createOpampServer(deps: OpampDeps): OpampServer {
   const { settings, log, now } = deps;
   const count = { connected: 0, refused: 0 };
   const connections = new Set<Connection>();
+  const sockets = new Set<WebSocket>();
   const onError = throttledErrors(log);
   const { registry, fold, delivery, receive } = createConversation(deps, onError);
   const liveness = createLiveness({
@@ -76,14 +79,16 @@ export function createOpampServer(deps: OpampDeps): OpampServer {
     credentials: createCredentials({ pool: deps.pool, now }),
     onRefused: () => void count.refused++,
     onConnection(socket, credential, address) {
-      const connection = new Connection(socket, credential, address, performance.now());
+      const connection = new WebSocketConnection(socket, credential, address, performance.now());
       connections.add(connection);
+      sockets.add(socket);
       count.connected++;
       socket.on("message", (data, isBinary) => receive.frame(connection, data as Buffer, isBinary));
       socket.on("pong", () => liveness.alive(connection));
       socket.on("error", (error) => log.info({ address, error: error.message }, "OpAMP connection failed"));
       socket.on("close", (code) => {
         connections.delete(connection);
+        sockets.delete(socket);
         receive.closed(connection, code);
       });
     },
@@ -96,7 +101,7 @@ export function createOpampServer(deps: OpampDeps): OpampServer {
     async close() {
       door.shut();
       await Promise.all([liveness.stop(), delivery.stop()]);
-      await closeAll(connections);
+      await closeAll(sockets);
       await fold.stop();
     },
   };
@@ -127,7 +132,7 @@ function createConversation({ pool, listener, settings, keys, log, now }: OpampD
     onRenamed: reports.renamed,
     seal: createSeal(keys),
     newUid: () => uuidV7(now().getTime(), randomBytes(10)),
-    onAttached: (agent) => delivery.wake(agent.uid),
+    onAttached: (agent) => void delivery.wake(agent.uid),
   });
   return { registry, fold, delivery, receive };
 }
@@ -149,11 +154,11 @@ function createCommands(registry: Registry): Pick<OpampServer, "restart" | "askF
 }
 
 /** Says goodbye to all; whoever has not answered within the bound is cut. */
-async function closeAll(connections: ReadonlySet<Connection>): Promise<void> {
-  const gone = Array.from(connections, ({ socket }) => new Promise((resolve) => socket.once("close", resolve)));
-  for (const connection of connections) connection.close(CLOSE.goingAway, "the server is going away");
+async function closeAll(sockets: ReadonlySet<WebSocket>): Promise<void> {
+  const gone = Array.from(sockets, (socket) => new Promise((resolve) => socket.once("close", resolve)));
+  for (const socket of sockets) socket.close(CLOSE.goingAway, "the server is going away");
   const cut = setTimeout(() => {
-    for (const { socket } of connections) socket.terminate();
+    for (const socket of sockets) socket.terminate();
   }, CLOSE_MS);
   await Promise.all(gone);
   clearTimeout(cut);
