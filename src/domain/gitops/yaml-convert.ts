@@ -1,5 +1,16 @@
 /** The converter behind yaml-source.ts: one parsed document to plain data, aliases shared, every problem with its place. */
-import { isAlias, isMap, isPair, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap } from "yaml";
+import {
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+  type Scalar,
+  type YAMLMap,
+  type YAMLSeq,
+} from "yaml";
 import { TEMPLATE_HINT } from "./yaml-messages.ts";
 import { decodeKey, encodeKey, isPlainMap, type Plain, type PlainMap } from "./plain.ts";
 
@@ -36,38 +47,59 @@ export const tooDeep = (at: Position): Problem => broken(at, `nested deeper than
 
 type Converted = { value: Plain; nodes: number };
 type Places = Map<string | number, { key: number; value: number }>;
+/** The way down to a node, its last member first: a text is made of it only for what is reported. */
+type Trail = { above: Trail; member: string | number; depth: number } | undefined;
 type Reader = {
   at: (offset: number) => Position;
   problems: Problem[];
   budget: { nodes: number; spent?: boolean };
   anchors: Map<string, Converted | "open">;
   /** Where the members of a container stand; containers of aliases are shared, so their places are too. */
-  places: WeakMap<object, Places>;
+  places: WeakMap<object, Places> | undefined;
 };
 
-/** Converts a document below `root`, taking what it expands to from `budget`; `at` maps offsets to places. */
+/**
+ * Converts a document below `root`, taking what it expands to from `budget`; `at` maps offsets to places. Places of fields
+ * cost as much as the data and are seldom asked for: the first question converts once more and keeps them.
+ */
 export function convertDocument(
   root: Node,
   at: (offset: number) => Position,
   problems: Problem[],
   budget: Reader["budget"],
 ): SourceDocument {
-  const reader: Reader = { at, problems, budget, anchors: new Map(), places: new WeakMap() };
-  const { value: data } = convert(reader, root, []);
-  const start = at(offsetOf(root));
+  const granted = { ...budget };
+  const { value: data } = convert({ at, problems, budget, anchors: new Map(), places: undefined }, root, undefined);
+  let placed: { data: Plain; places: WeakMap<object, Places> } | undefined;
   const placeAt = (path: Path, which: "key" | "value"): Position => {
+    placed ??= convertWithPlaces(root, at, granted);
     let offset = offsetOf(root);
-    let container: unknown = data;
+    let container: unknown = placed.data;
     for (const member of path) {
       const place =
-        typeof container === "object" && container !== null ? reader.places.get(container)?.get(member) : undefined;
+        typeof container === "object" && container !== null ? placed.places.get(container)?.get(member) : undefined;
       if (place === undefined) break;
       offset = place[which];
       container = memberOf(container, member);
     }
     return at(offset);
   };
-  return { data, ...start, keyAt: (path) => placeAt(path, "key"), valueAt: (path) => placeAt(path, "value") };
+  const keyAt = (path: Path): Position => placeAt(path, "key");
+  return { data, ...at(offsetOf(root)), keyAt, valueAt: (path) => placeAt(path, "value") };
+}
+
+function convertWithPlaces(
+  root: Node,
+  at: Reader["at"],
+  budget: Reader["budget"],
+): { data: Plain; places: WeakMap<object, Places> } {
+  const places = new WeakMap<object, Places>();
+  const { value: data } = convert(
+    { at, problems: [], budget: { ...budget }, anchors: new Map(), places },
+    root,
+    undefined,
+  );
+  return { data, places };
 }
 
 const memberOf = (container: unknown, member: string | number): unknown =>
@@ -77,30 +109,42 @@ const memberOf = (container: unknown, member: string | number): unknown =>
 
 const offsetOf = (node: unknown): number => (node as Node | null)?.range?.[0] ?? 0;
 
+const below = (above: Trail, member: string | number): Trail => ({ above, member, depth: (above?.depth ?? 0) + 1 });
+
+function pathOf(trail: Trail): (string | number)[] {
+  const path: (string | number)[] = [];
+  for (let at = trail; at !== undefined; at = at.above) path.push(at.member);
+  return path.toReversed();
+}
+
 /** Converts one node. Aliased data is converted once and shared: what is bounded is its expanded size. */
-function convert(reader: Reader, node: unknown, path: Path): Converted {
-  if (path.length > MAX_DEPTH) return refuse(reader, node, path.slice(0, 10), tooDeep(reader.at(offsetOf(node))));
-  if (isAlias(node)) return spend(reader, node, path, resolveAlias(reader, node.source, node, path));
+function convert(reader: Reader, node: unknown, trail: Trail): Converted {
+  if (trail !== undefined && trail.depth > MAX_DEPTH) {
+    const path = pathText(pathOf(trail).slice(0, 10));
+    reader.problems.push({ ...tooDeep(reader.at(offsetOf(node))), path });
+    return { value: null, nodes: 1 };
+  }
+  if (isAlias(node)) return spend(reader, node, trail, resolveAlias(reader, node.source, node, trail));
   const anchor = isMap(node) || isSeq(node) || isScalar(node) ? node.anchor : undefined;
   if (anchor !== undefined) reader.anchors.set(anchor, "open");
   const converted = isMap(node)
-    ? convertMap(reader, node, path)
+    ? convertMap(reader, node, trail)
     : isSeq(node)
-      ? convertList(reader, node.items, offsetOf(node), path)
+      ? convertList(reader, node, trail)
       : isScalar(node)
-        ? spend(reader, node, path, { value: convertScalar(reader, node, path), nodes: 1 })
+        ? spend(reader, node, trail, { value: convertScalar(reader, node, trail), nodes: 1 })
         : { value: null, nodes: 1 };
   if (anchor !== undefined) reader.anchors.set(anchor, converted);
   return converted;
 }
 
-function refuse(reader: Reader, node: unknown, path: Path, problem: Problem): Converted {
-  reader.problems.push({ ...problem, path: pathText(path) });
+function refuse(reader: Reader, trail: Trail, problem: Problem): Converted {
+  reader.problems.push({ ...problem, path: pathText(pathOf(trail)) });
   return { value: null, nodes: 1 };
 }
 
 /** Counts what `converted` adds to the file. Beyond the budget everything becomes null, and one issue says why. */
-function spend(reader: Reader, node: unknown, path: Path, converted: Converted): Converted {
+function spend(reader: Reader, node: unknown, trail: Trail, converted: Converted): Converted {
   const { budget } = reader;
   if (budget.nodes >= converted.nodes) {
     budget.nodes -= converted.nodes;
@@ -110,120 +154,128 @@ function spend(reader: Reader, node: unknown, path: Path, converted: Converted):
   budget.spent = true;
   budget.nodes = 0;
   const message = `expands to more than ${MAX_NODES} nodes`;
-  return refuse(reader, node, path, { code: "alias_bomb", ...reader.at(offsetOf(node)), path: "", message });
+  return refuse(reader, trail, { code: "alias_bomb", ...reader.at(offsetOf(node)), path: "", message });
 }
 
-function resolveAlias(reader: Reader, name: string, node: unknown, path: Path): Converted {
+/** A container itself, before its members. */
+const spendOne = (reader: Reader, node: unknown, trail: Trail): number =>
+  spend(reader, node, trail, { value: null, nodes: 1 }).nodes;
+
+function resolveAlias(reader: Reader, name: string, node: unknown, trail: Trail): Converted {
   const target = reader.anchors.get(name);
   if (target !== undefined && target !== "open") return target;
   const message =
     target === "open" ? `*${name} contains itself` : `no anchor &${name} stands before this alias in the same document`;
   const hint = target === "open" ? {} : { hint: `put text that begins with * in quotes: "*${name}"` };
-  return refuse(reader, node, path, { ...broken(reader.at(offsetOf(node)), message), ...hint });
+  return refuse(reader, trail, { ...broken(reader.at(offsetOf(node)), message), ...hint });
 }
 
-function convertList(reader: Reader, items: readonly unknown[], offset: number, path: Path): Converted {
-  const places: Places = new Map();
-  let nodes = spend(reader, { range: [offset] }, path, { value: null, nodes: 1 }).nodes;
-  const value = items.map((item, index) => {
-    const member = isPair(item) ? { value: null, nodes: 1 } : convert(reader, item, [...path, index]);
+function convertList(reader: Reader, list: YAMLSeq, trail: Trail): Converted {
+  let nodes = spendOne(reader, list, trail);
+  const value = list.items.map((item, index) => {
+    if (isPair(item)) return null;
+    const member = convert(reader, item, below(trail, index));
     nodes += member.nodes;
-    places.set(index, { key: offsetOf(item), value: offsetOf(item) });
     return member.value;
   });
-  reader.places.set(value, places);
+  const placeOf = (item: unknown): { key: number; value: number } => ({ key: offsetOf(item), value: offsetOf(item) });
+  reader.places?.set(value, new Map(list.items.map((item, index) => [index, placeOf(item)])));
   return { value, nodes };
 }
 
-type Member = { value: Plain; key: number; at: number };
+type Member = { value: Plain; place: { key: number; value: number } };
 
-function convertMap(reader: Reader, map: YAMLMap, path: Path): Converted {
-  const own = new Map<string, Member>();
+function convertMap(reader: Reader, map: YAMLMap, trail: Trail): Converted {
+  const value: PlainMap = {};
+  const own = new Map<string, number>();
   const merged = new Map<string, Member>();
-  let nodes = spend(reader, map, path, { value: null, nodes: 1 }).nodes;
+  const places: Places | undefined = reader.places === undefined ? undefined : new Map();
+  let nodes = spendOne(reader, map, trail);
   for (const pair of map.items) {
     if (isMergeKey(pair)) {
-      nodes += mergeInto(reader, merged, pair, path);
+      nodes += mergeInto(reader, merged, pair, trail);
       continue;
     }
-    const key = convertKey(reader, pair.key, path);
+    const key = convertKey(reader, pair.key, trail);
     if (key === undefined) continue;
-    const member = convert(reader, pair.value, [...path, key]);
+    const member = convert(reader, pair.value, below(trail, key));
     nodes += member.nodes + 1;
     const first = own.get(key);
-    if (first === undefined) {
-      own.set(key, {
-        value: member.value,
-        key: offsetOf(pair.key),
-        at: pair.value === null ? offsetOf(pair.key) : offsetOf(pair.value),
-      });
-    } else {
-      const { line } = reader.at(first.key);
-      const message = `the key ${keyText(key)} stands here and in line ${line}`;
-      const hint = "keep one of the two";
-      reader.problems.push({ ...broken(reader.at(offsetOf(pair.key)), message, pathText([...path, key])), hint });
+    if (first !== undefined) {
+      refuseTwice(reader, first, pair, below(trail, key));
+      continue;
     }
+    const at = offsetOf(pair.key);
+    own.set(key, at);
+    setMember(value, key, member.value);
+    places?.set(key, { key: at, value: pair.value === null ? at : offsetOf(pair.value) });
   }
-  const members = new Map([...own, ...[...merged].filter(([key]) => !own.has(key))]);
-  const value = mapOf([...members].map(([key, member]) => [key, member.value]));
-  reader.places.set(
-    value,
-    new Map([...members].map(([key, { key: at, at: valueAt }]) => [key, { key: at, value: valueAt }])),
-  );
+  for (const [key, member] of merged) {
+    if (own.has(key)) continue;
+    setMember(value, key, member.value);
+    places?.set(key, member.place);
+  }
+  if (places !== undefined) reader.places?.set(value, places);
   return { value, nodes };
 }
 
-/** Built by definition, not by assignment: `__proto__` is an ordinary key here (decisions, YAML). */
+function refuseTwice(reader: Reader, first: number, pair: Pair, trail: Trail): void {
+  const [key = ""] = pathOf(trail).slice(-1);
+  const message = `the key ${keyText(String(key))} stands here and in line ${reader.at(first).line}`;
+  refuse(reader, trail, { ...broken(reader.at(offsetOf(pair.key)), message), hint: "keep one of the two" });
+}
+
+/** By definition where assignment would do something else: `__proto__` is an ordinary key here (decisions, YAML). */
+function setMember(map: PlainMap, key: string, value: Plain): void {
+  if (key !== "__proto__") map[key] = value;
+  else Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true });
+}
+
+/** Built by definition, not by assignment, as `setMember`. */
 export const mapOf = (entries: readonly (readonly [string, Plain])[]): PlainMap => Object.fromEntries(entries);
 
 const isMergeKey = (pair: Pair): boolean =>
-  isScalar(pair.key) && pair.key.type === "PLAIN" && pair.key.source === "<<" && pair.key.tag === undefined;
+  isScalar(pair.key) && pair.key.source === "<<" && pair.key.type === "PLAIN" && pair.key.tag === undefined;
 
 /** Adds what `<<` names to `merged`, unless an earlier merge has it. Returns the nodes that this adds. */
-function mergeInto(reader: Reader, merged: Map<string, Member>, pair: Pair, path: Path): number {
+function mergeInto(reader: Reader, merged: Map<string, Member>, pair: Pair, above: Trail): number {
   const before = reader.problems.length;
-  const { value, nodes } = convert(reader, pair.value, [...path, "<<"]);
+  const trail = below(above, "<<");
+  const { value, nodes } = convert(reader, pair.value, trail);
   // what could not be read has been reported, or the whole file is refused for its size
   if (reader.problems.length > before || reader.budget.spent === true) return nodes;
   const sources = Array.isArray(value) ? value : [value];
+  const at = offsetOf(pair.key);
   for (const source of sources) {
     if (!isPlainMap(source)) {
-      const message = "<< takes a map or a list of maps";
       const hint = "name an anchor: `<<: *defaults`";
-      reader.problems.push({ ...broken(reader.at(offsetOf(pair.key)), message, pathText([...path, "<<"])), hint });
+      refuse(reader, trail, { ...broken(reader.at(at), "<< takes a map or a list of maps"), hint });
       continue;
     }
-    const places = reader.places.get(source);
+    const places = reader.places?.get(source);
     for (const [key, member] of Object.entries(source)) {
-      const place = places?.get(key);
-      if (!merged.has(key)) {
-        merged.set(key, {
-          value: member,
-          key: place?.key ?? offsetOf(pair.key),
-          at: place?.value ?? offsetOf(pair.key),
-        });
-      }
+      if (!merged.has(key)) merged.set(key, { value: member, place: places?.get(key) ?? { key: at, value: at } });
     }
   }
   return nodes;
 }
 
 /** The encoded key, or undefined when it is not a scalar: collectors know no other keys. */
-function convertKey(reader: Reader, node: unknown, path: Path): string | undefined {
-  const { value } = convert(reader, node, [...path, "?"]);
+function convertKey(reader: Reader, node: unknown, trail: Trail): string | undefined {
+  const { value } = convert(reader, node, below(trail, "?"));
   if (value !== null && typeof value === "object") {
     const message = `a key must be a text or number, not a ${Array.isArray(value) ? "list" : "map"}`;
     const hint = Array.isArray(value) ? {} : { hint: TEMPLATE_HINT };
-    reader.problems.push({ ...broken(reader.at(offsetOf(node)), message, pathText(path)), ...hint });
+    refuse(reader, trail, { ...broken(reader.at(offsetOf(node)), message), ...hint });
     return undefined;
   }
   return encodeKey(value);
 }
 
-function convertScalar(reader: Reader, node: Scalar, path: Path): Plain {
+function convertScalar(reader: Reader, node: Scalar, trail: Trail): Plain {
   const refuseValue = (message: string, hint: string): null => {
     const at = reader.at(offsetOf(node));
-    reader.problems.push({ code: "invalid_value", ...at, path: pathText(path), message, hint });
+    reader.problems.push({ code: "invalid_value", ...at, path: pathText(pathOf(trail)), message, hint });
     return null;
   };
   const { value } = node;
