@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { gitopsRoutes } from "../../src/api/routes/gitops.ts";
 import { gitopsWebhookRoutes } from "../../src/api/routes/gitops-webhook.ts";
 import { readGitopsState } from "../../src/store/gitops.ts";
+import { noteNotification } from "../../src/store/notifications.ts";
 import type { Pool } from "../../src/store/database.ts";
 import { createTestApi, type TestApi } from "../support/api.ts";
 import { insertSnapshot } from "../support/api-rows.ts";
@@ -25,13 +26,14 @@ beforeAll(async () => {
       poked.push(cause);
     },
     secret: async () => secret,
-    perMinute: 30,
+    perMinute: 60,
   };
   api = await createTestApi({ guarded: () => [gitopsRoutes(deps)], ownCredential: [gitopsWebhookRoutes(deps)] });
   pool = api.database.pool;
 });
 afterAll(() => api.close());
-beforeEach(() => {
+beforeEach(async () => {
+  await pool.query("update gitops_state set delivery_at = null");
   secret = SECRET;
   poked = [];
   isTemporalAway = false;
@@ -61,20 +63,31 @@ describe("webhook", () => {
     expect((await readGitopsState(pool)).deliveryAt).not.toBeNull();
   });
 
+  const right = sign("{}");
   const refused: [string, Record<string, string | string[]>][] = [
     ["no header at all", {}],
     ["a signature that is too short", { "x-hub-signature-256": "sha256=abc" }],
+    ["an empty signature", { "x-hub-signature-256": "" }],
+    ["a signature one digit too long", { "x-hub-signature-256": `${right}0` }],
+    ["a signature without its algorithm", { "x-hub-signature-256": right.slice("sha256=".length) }],
+    ["a signature that says SHA-1", { "x-hub-signature-256": right.replace("sha256", "sha1") }],
     ["a signature of the right length that is no hex", { "x-hub-signature-256": `sha256=${"z".repeat(64)}` }],
     ["a signature with another secret", { "x-hub-signature-256": sign("{}", "other") }],
     ["a signature of another body", { "x-hub-signature-256": sign("{ }") }],
-    ["the header twice, both right", { "x-hub-signature-256": [sign("{}"), sign("{}")] }],
-    ["two signatures in one header", { "x-hub-signature-256": `${sign("{}")}, ${sign("{}")}` }],
+    ["the header twice, both right", { "x-hub-signature-256": [right, right] }],
+    ["the header twice, one right", { "x-hub-signature-256": [right, sign("{}", "other")] }],
+    ["two signatures in one header", { "x-hub-signature-256": `${right}, ${right}` }],
     ["SHA-1 only", { "x-hub-signature": `sha1=${createHmac("sha1", SECRET).update("{}").digest("hex")}` }],
     ["a wrong token", { "x-gitlab-token": "nope" }],
     ["an empty token", { "x-gitlab-token": "" }],
     ["a token that begins right", { "x-gitlab-token": SECRET.slice(0, -1) }],
-    ["a wrong token beside a right signature", { "x-gitlab-token": "nope", "x-hub-signature-256": sign("{}") }],
+    ["a token that goes on", { "x-gitlab-token": `${SECRET}x` }],
+    ["the token twice, both right", { "x-gitlab-token": [SECRET, SECRET] }],
+    ["two tokens in one header", { "x-gitlab-token": `${SECRET}, ${SECRET}` }],
+    ["a wrong token beside a right signature", { "x-gitlab-token": "nope", "x-hub-signature-256": right }],
     ["a wrong signature beside a right token", { "x-gitlab-token": SECRET, "x-hub-signature-256": sign("{ }") }],
+    ["a malformed signature beside a right token", { "x-gitlab-token": SECRET, "x-hub-signature-256": "sha256=abc" }],
+    ["both wrong", { "x-gitlab-token": "nope", "x-hub-signature-256": sign("{ }") }],
     ["an API token of an admin", {}],
   ];
   test.each(refused)("%s: 401, no sync, no stack trace", async (what, headers) => {
@@ -84,12 +97,47 @@ describe("webhook", () => {
     expect(answer.json()).toMatchObject({ code: "unauthenticated" });
     expect(answer.body).not.toMatch(/ at .*\.ts|planted/);
     expect(poked).toEqual([]);
+    expect((await readGitopsState(pool)).deliveryAt).toBeNull();
   });
 
-  test("without a configured secret it does not exist", async () => {
-    secret = undefined;
-    const answer = await deliver({ "x-gitlab-token": "" });
-    expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([404, "webhook_not_configured"]);
+  test("hex digits may be upper case, a wrong SHA-1 beside a right signature does not count, header names have no case", async () => {
+    const upper = `sha256=${sign("{}").slice("sha256=".length).toUpperCase()}`;
+    expect((await deliver({ "x-hub-signature-256": upper })).statusCode).toBe(202);
+    expect((await deliver({ "X-Hub-Signature-256": right, "x-hub-signature": "sha1=00" })).statusCode).toBe(202);
+  });
+
+  test("the signature is over the raw bytes: other spacing, other escapes, bytes that are no UTF-8", async () => {
+    const spaced = '{ "a":1 }';
+    expect((await deliver({ "x-hub-signature-256": sign('{"a":1}') }, spaced)).statusCode).toBe(401);
+    expect((await deliver({ "x-hub-signature-256": sign(spaced) }, spaced)).statusCode).toBe(202);
+    const odd = Buffer.from([0x22, 0xff, 0xfe, 0x22]);
+    const hex = createHmac("sha256", SECRET).update(odd).digest("hex");
+    expect((await deliver({ "x-hub-signature-256": `sha256=${hex}` }, odd)).statusCode).toBe(202);
+  });
+
+  test("a rotated secret counts from the next delivery on, without a restart", async () => {
+    expect((await deliver({ "x-gitlab-token": "rotated-webhook-secret" })).statusCode).toBe(401);
+    secret = "rotated-webhook-secret\n";
+    expect((await deliver({ "x-gitlab-token": "rotated-webhook-secret" })).statusCode).toBe(202);
+    expect((await deliver({ "x-gitlab-token": SECRET })).statusCode).toBe(401);
+  });
+
+  test.each<[string, Record<string, string>, string | Buffer]>([
+    ["an empty token", { "x-gitlab-token": "" }, "{}"],
+    ["no header", {}, "{}"],
+    ["another content type", { "content-type": "text/plain" }, "x"],
+    ["a large body", {}, Buffer.alloc(1024 ** 2 + 1, 32)],
+  ])("without a configured secret it does not exist: %s", async (_, headers, body) => {
+    for (const none of [undefined, "", " \n"]) {
+      secret = none;
+      const answer = await deliver(headers, body);
+      expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([404, "webhook_not_configured"]);
+    }
+  });
+
+  test("who proves nothing learns nothing of the limits: 401 before 413 and 415", async () => {
+    expect((await deliver({}, Buffer.alloc(1024 ** 2 + 1, 32))).statusCode).toBe(401);
+    expect((await deliver({ "content-type": "text/plain" }, "x")).statusCode).toBe(401);
   });
 
   test("over 1 MiB: 413; not JSON: 415", async () => {
@@ -100,6 +148,8 @@ describe("webhook", () => {
       (await deliver({ "x-gitlab-token": SECRET, "content-type": "application/x-www-form-urlencoded" }, "payload=x"))
         .statusCode,
     ).toBe(415);
+    expect((await deliver({ "x-gitlab-token": SECRET }, '{"ref": ')).statusCode).toBe(415);
+    expect((await deliver({ "x-hub-signature-256": sign("payload=x") }, "payload=x")).statusCode).toBe(415);
     expect(poked).toEqual([]);
   });
 
@@ -133,7 +183,7 @@ describe("webhook", () => {
 
   test("over the rate: 429 with a time to come back", async () => {
     const statuses: number[] = [];
-    for (let i = 0; i < 40; i += 1) statuses.push((await deliver({ "x-gitlab-token": SECRET })).statusCode);
+    for (let i = 0; i < 70; i += 1) statuses.push((await deliver({ "x-gitlab-token": SECRET })).statusCode);
     expect(statuses).toContain(202);
     expect(statuses.at(-1)).toBe(429);
     expect((await deliver({ "x-gitlab-token": SECRET })).headers["retry-after"]).toMatch(/^\d+$/);
@@ -186,5 +236,33 @@ describe("status, issues, sync", () => {
     });
     const issues = (await api.app.inject({ url: "/api/v1/gitops/issues", headers: api.as.viewer })).json<object>();
     expect(issues).toEqual({ commit: "c2", items: [issue], next: null });
+  });
+});
+
+describe("notifications", () => {
+  const page = async (query = "") =>
+    (await api.app.inject({ url: `/api/v1/notifications${query}`, headers: api.as.viewer })).json<{
+      items: { id: string; kind: string; data: object; deliveredAt: string | null }[];
+      next: string | null;
+    }>();
+
+  test("are read by page, newest first, by a viewer; an occasion stands once", async () => {
+    expect((await api.app.inject({ url: "/api/v1/notifications" })).statusCode).toBe(401);
+    const at = new Date("2026-11-29T02:00:00Z");
+    const note = (n: number) =>
+      noteNotification(pool, { key: `k:${n}`, kind: n === 2 ? "other" : "invalid_revision", at, data: { n } });
+    expect(await Promise.all([note(1), note(1), note(1)])).toContain(true);
+    expect([await note(1), await note(2), await note(3)]).toEqual([false, true, true]);
+    const first = await page("?limit=2");
+    expect(first.items.map(({ data }) => data)).toEqual([{ n: 3 }, { n: 2 }]);
+    expect(first.items[0]).toMatchObject({ at: at.toISOString(), deliveredAt: null });
+    const second = await page(`?limit=2&cursor=${first.next}`);
+    expect([second.items.map(({ data }) => data), second.next]).toEqual([[{ n: 1 }], null]);
+    expect((await page("?kind=other")).items).toHaveLength(1);
+    expect((await api.app.inject({ url: "/api/v1/notifications?cursor=x", headers: api.as.viewer })).statusCode).toBe(
+      400,
+    );
+    const openapi = (await api.app.inject({ url: "/api/v1/openapi.json" })).json<{ paths: object }>();
+    expect(openapi.paths).toHaveProperty(["/api/v1/notifications"]);
   });
 });

@@ -16,6 +16,7 @@ import { assignAgents } from "../../src/domain/fleet/assign.ts";
 import { isBlocking, validateRevision } from "../../src/domain/gitops/validate.ts";
 import { listAudit } from "../../src/store/audit-read.ts";
 import { noteDelivery, readGitopsState, readIssues, readSnapshot } from "../../src/store/gitops.ts";
+import { listNotifications } from "../../src/store/notifications.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { createGitRepository, type GitRepository } from "../support/git-repository.ts";
 
@@ -30,7 +31,8 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 beforeEach(async () => {
   await database.pool.query(
-    "delete from snapshots; delete from gitops_revisions; delete from gitops_issues; delete from events",
+    `delete from snapshots; delete from gitops_revisions; delete from gitops_issues; delete from events;
+     delete from notifications`,
   );
   await database.pool.query("delete from gitops_state; insert into gitops_state default values");
   repository = await createGitRepository();
@@ -66,12 +68,8 @@ async function sync(): Promise<"unchanged" | "rejected" | Applied> {
   const judgement = await run(activities.validateRevision, revision);
   return judgement.valid ? apply(revision) : "rejected";
 }
-const notifications = async (): Promise<unknown[]> =>
-  (
-    await database.pool.query<{ data: unknown }>(
-      "select data from events where topic = 'gitops' and data ? 'notify' order by id",
-    )
-  ).rows.map(({ data }) => data);
+const notifications = async () =>
+  (await listNotifications(database.pool, { limit: 10 })).map(({ kind, data }) => ({ kind, ...data }));
 const audited = async () =>
   (await listAudit(database.pool, { action: "gitops.apply", before: undefined, limit: 10 })).map(
     ({ detail }) => detail,
@@ -142,7 +140,7 @@ test("an invalid commit changes nothing, is explained with file and line, and is
   expect((await readSnapshot(database.pool))?.commit).toBe(good);
   const errors = (await readIssues(database.pool, bad)).filter(isBlocking);
   expect(errors).toMatchObject([{ code: "invalid_yaml", file: "fleets/new.yaml", line: 1 }]);
-  expect(await notifications()).toMatchObject([{ notify: "invalid_revision", commit: bad, errors: 1 }]);
+  expect(await notifications()).toMatchObject([{ kind: "invalid_revision", commit: bad, errors: 1 }]);
   const fixed = await repository.push("fixed", { "fleets/new.yaml": fleet("new") });
   expect(await sync()).toMatchObject({ applied: true });
   expect(await readGitopsState(database.pool)).toMatchObject({
@@ -163,6 +161,19 @@ test("a sync on demand judges a refused head once more, without a second announc
     errors: 1,
     first: expect.stringContaining("fleets/new.yaml:2") as string,
   });
+  expect(await notifications()).toHaveLength(1);
+});
+
+test("a revision that comes back is not announced again; warnings are stored with the revision and shown", async () => {
+  const bad = await repository.push("bad", { "fleets/new.yaml": "a: [\n" });
+  await sync();
+  await repository.git("rm", "-q", "fleets/new.yaml");
+  const good = await repository.push("good", FILES);
+  expect(await sync()).toMatchObject({ applied: true });
+  // no sample agent: a warning, which does not block
+  expect(await readIssues(database.pool, good)).toMatchObject([{ code: "no_sample_agent", severity: "warning" }]);
+  await repository.git("push", "-q", "--force", "origin", `${bad}:main`);
+  expect(await sync()).toBe("rejected");
   expect(await notifications()).toHaveLength(1);
 });
 

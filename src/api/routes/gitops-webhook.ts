@@ -6,7 +6,7 @@ import "@fastify/rate-limit";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from "fastify";
 import { failure } from "../../domain/errors.ts";
-import { judgeDelivery, type Proofs } from "../../domain/gitops/webhook.ts";
+import { judgeDelivery, judgeHeaders, type ProofHeaders, type Proofs } from "../../domain/gitops/webhook.ts";
 import { audit } from "../../store/audit.ts";
 import { noteDelivery } from "../../store/gitops.ts";
 import { askForSync, type GitopsRouteDeps } from "./gitops.ts";
@@ -64,10 +64,17 @@ export const gitopsWebhookRoutes =
         summary: "A push: GitLab's X-Gitlab-Token or GitHub's X-Hub-Signature-256",
         security: [],
       },
+      // Before the body is read: without a secret there is no webhook, and a stranger's megabyte is not awaited.
+      onRequest: async (request) => {
+        const secret = await readSecret(deps);
+        if (judgeHeaders(proofsOf(request), secret, PROOFS) === "refused") return refuse(request);
+        return undefined;
+      },
       handler: async (request, reply) => {
-        const secret = (await deps.secret())?.trim();
-        if (secret === undefined || secret === "") throw failure("webhook_not_configured", undefined);
-        if (judgeDelivery(deliveryOf(request), secret, PROOFS) === "refused") return refuse(request);
+        const secret = await readSecret(deps);
+        const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+        if (judgeDelivery({ ...proofsOf(request), body }, secret, PROOFS) === "refused") return refuse(request);
+        if (body.length > 0 && !isJson(body)) throw failure("unsupported_media_type", { want: "application/json" });
         const limit = await count(request);
         if (!limit.isAllowed && limit.isExceeded) throw failure("rate_limited", { retryAfterS: limit.ttlInSeconds });
         const at = deps.now();
@@ -77,6 +84,12 @@ export const gitopsWebhookRoutes =
     });
   };
 
+async function readSecret({ secret }: GitopsWebhookDeps): Promise<string> {
+  const text = (await secret())?.trim();
+  if (text === undefined || text === "") throw failure("webhook_not_configured", undefined);
+  return text;
+}
+
 /** The signature is over the bytes, so this scope parses nothing; another content type answers 415. */
 function readRawJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
@@ -85,13 +98,19 @@ function readRawJson(app: FastifyInstance): void {
   });
 }
 
-function deliveryOf(request: FastifyRequest): Parameters<typeof judgeDelivery>[0] {
-  const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-  return {
-    gitlabTokens: valuesOf(request, "x-gitlab-token"),
-    githubSignatures: valuesOf(request, "x-hub-signature-256"),
-    body,
-  };
+const proofsOf = (request: FastifyRequest): ProofHeaders => ({
+  gitlabTokens: valuesOf(request, "x-gitlab-token"),
+  githubSignatures: valuesOf(request, "x-hub-signature-256"),
+});
+
+function isJson(body: Buffer): boolean {
+  try {
+    JSON.parse(body.toString("utf8"));
+    return true;
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
 }
 
 /** Node joins repeated headers with a comma; the raw list keeps them apart. */
