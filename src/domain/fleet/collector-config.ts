@@ -1,9 +1,13 @@
 /**
  * Is this a configuration that a collector can start with? Checked before anything is offered (gitops-schema, Blueprint):
- * a map, each pipeline names only components that are defined, none is empty, a connector joins two pipelines.
+ * a map, each pipeline names only components that are defined, none is empty, a connector joins two pipelines. Beyond
+ * that only what every collector refuses while it reads its configuration, whatever components it was built with.
+ * Where the collector is told to fetch a part itself (`${file:/etc/otel/exporters.yaml}`) nobody here knows what it holds,
+ * so nothing is said of it.
  */
-import { isPlainMap, type Plain, type PlainMap } from "../gitops/plain.ts";
+import { decodeKey, isPlainMap, type Plain, type PlainMap } from "../gitops/plain.ts";
 import { closest } from "../config/closest.ts";
+import { judgeComponentName, judgePipelineName } from "./component-name.ts";
 
 export type ConfigProblem = { path: string[]; message: string; hint?: string };
 
@@ -11,97 +15,156 @@ const NULL_HINT = "a null removes what an earlier layer defines: write {} for a 
 
 /** Everything that is wrong with a rendered configuration. */
 export function judgeCollectorConfig(config: Plain): ConfigProblem[] {
-  if (!isPlainMap(config) || Object.keys(config).length === 0) {
+  if (!isPlainMap(config)) return [{ path: [], message: "renders to something that is not a map" }];
+  if (Object.keys(config).length === 0) {
     return [{ path: [], message: "renders to an empty configuration, which would stop the collector" }];
   }
-  const sections = [...SECTIONS, "service"].filter(
-    (section) => config[section] != null && !isPlainMap(config[section]),
-  );
-  if (sections.length > 0) return sections.map((section) => ({ path: [section], message: "must be a map" }));
+  const shape = [...judgeTopLevel(config), ...[...SECTIONS, "service"].flatMap((key) => mustBeMap(config, key, [key]))];
+  if (shape.some(({ path }) => path[0] !== undefined && Object.hasOwn(config, path[0]) && isSection(path[0]))) {
+    return shape;
+  }
+  return [...shape, ...SECTIONS.flatMap((section) => judgeDefinitions(config, section)), ...judgeService(config)];
+}
+
+const SECTIONS = ["receivers", "processors", "exporters", "connectors", "extensions"] as const;
+type Section = (typeof SECTIONS)[number];
+const isSection = (key: string): boolean => key === "service" || SECTIONS.some((section) => section === key);
+
+/** A value that is nothing but a reference: the collector puts in whatever it finds there. */
+const isReference = (value: Plain | undefined): boolean =>
+  typeof value === "string" && /^\$\{.*\}$/s.test(value.trim());
+
+const mapAt = (map: PlainMap, key: string): PlainMap => {
+  const value = valueAt(map, key);
+  return isPlainMap(value) ? value : {};
+};
+
+const valueAt = (map: PlainMap, key: string): Plain | undefined => (Object.hasOwn(map, key) ? map[key] : undefined);
+
+const mustBeMap = (map: PlainMap, key: string, path: string[]): ConfigProblem[] => {
+  const value = valueAt(map, key) ?? null;
+  return value === null || isPlainMap(value) || isReference(value) ? [] : [{ path, message: "must be a map" }];
+};
+
+/** A section with a slip in its name: what it holds is missing where it belongs, and the collector refuses it. */
+function judgeTopLevel(config: PlainMap): ConfigProblem[] {
+  return Object.keys(config).flatMap((key) => {
+    if (isSection(key)) return [];
+    const near = closest(key, [...SECTIONS, "service"]);
+    if (near === undefined) return [];
+    const message = `${key} is no section of a collector configuration`;
+    return [{ path: [key], message, hint: `did you mean ${near}?` }];
+  });
+}
+
+function judgeDefinitions(config: PlainMap, section: Section): ConfigProblem[] {
+  const components = mapAt(config, section);
+  return Object.keys(components).flatMap((key) => {
+    const path = [section, key];
+    const refused = judgeComponentName(String(decodeKey(key)));
+    const isTwice = section === "connectors" && ["receivers", "exporters"].some((k) => key in mapAt(config, k));
+    return [
+      ...(refused === undefined ? [] : [{ path, ...refused }]),
+      ...(isTwice ? [{ path, message: `${key} is a connector and also a receiver or exporter` }] : []),
+      ...mustBeMap(components, key, path),
+    ];
+  });
+}
+
+function judgeService(config: PlainMap): ConfigProblem[] {
+  if (isReference(config["service"])) return [];
   const service = mapAt(config, "service");
+  const path = ["service", "pipelines"];
+  const extensions = judgeList(config, service, "extensions", ["service", "extensions"], ["extensions"]);
+  if (isReference(valueAt(service, "pipelines"))) return extensions;
+  const shape = mustBeMap(service, "pipelines", path);
+  if (shape.length > 0) return [...extensions, ...shape];
   const pipelines = mapAt(service, "pipelines");
   if (Object.keys(pipelines).length === 0) {
-    return [{ path: ["service", "pipelines"], message: "a collector needs at least one pipeline" }];
+    return [...extensions, { path, message: "a collector needs at least one pipeline" }];
   }
   return [
-    ...judgeExtensions(config, service),
+    ...extensions,
     ...Object.entries(pipelines).flatMap(([name, pipeline]) => judgePipeline(config, name, pipeline)),
     ...judgeConnectors(config, pipelines),
   ];
 }
 
-const SECTIONS = ["receivers", "processors", "exporters", "connectors", "extensions"] as const;
-type Section = (typeof SECTIONS)[number];
-
-const mapAt = (map: PlainMap, key: string): PlainMap => {
-  const value = Object.hasOwn(map, key) ? map[key] : undefined;
-  return isPlainMap(value) ? value : {};
-};
-
-function judgeExtensions(config: PlainMap, service: PlainMap): ConfigProblem[] {
-  const path = ["service", "extensions"];
-  const { ids, problems } = idsOf(service, "extensions", path);
-  return [...problems, ...ids.flatMap((id) => undefinedComponent(config, path, id, ["extensions"]))];
-}
-
 function judgePipeline(config: PlainMap, name: string, pipeline: Plain): ConfigProblem[] {
   const path = ["service", "pipelines", name];
-  if (!isPlainMap(pipeline)) return [{ path, message: "must be a map" }];
-  const lists: [string, Section[], boolean][] = [
-    ["receivers", ["receivers", "connectors"], true],
-    ["processors", ["processors"], false],
-    ["exporters", ["exporters", "connectors"], true],
-  ];
-  return lists.flatMap(([list, sections, isNeeded]) => {
-    const { ids, problems } = idsOf(pipeline, list, [...path, list]);
-    if (isNeeded && ids.length === 0 && problems.length === 0) {
-      problems.push({ path: [...path, list], message: `the pipeline ${name} has no ${list}` });
+  const refused = judgePipelineName(String(decodeKey(name)));
+  const problems: ConfigProblem[] = refused === undefined ? [] : [{ path, ...refused }];
+  if (isReference(pipeline)) return problems;
+  if (!isPlainMap(pipeline)) return [...problems, { path, message: "must be a map" }];
+  for (const [list, sections] of PIPELINE_LISTS) {
+    const at = [...path, list];
+    const found = judgeList(config, pipeline, list, at, sections);
+    problems.push(...found);
+    const value = valueAt(pipeline, list) ?? [];
+    if (list !== "processors" && Array.isArray(value) && value.length === 0) {
+      problems.push({ path: at, message: `the pipeline ${name} has no ${list}` });
     }
-    return [...problems, ...ids.flatMap((id) => undefinedComponent(config, [...path, list], id, sections))];
-  });
+  }
+  const { ids } = namesOf(pipeline, "processors");
+  for (const id of new Set(ids.filter((id, index) => ids.indexOf(id) !== index))) {
+    problems.push({ path: [...path, "processors"], message: `the processor ${id} stands twice in one pipeline` });
+  }
+  return problems;
 }
 
-function idsOf(map: PlainMap, key: string, path: string[]): { ids: string[]; problems: ConfigProblem[] } {
-  const value = Object.hasOwn(map, key) ? map[key] : undefined;
-  if (value === undefined || value === null) return { ids: [], problems: [] };
-  if (!Array.isArray(value)) return { ids: [], problems: [{ path, message: "must be a list of component names" }] };
-  const ids = value.filter((id) => typeof id === "string");
-  const problems = ids.length === value.length ? [] : [{ path, message: "must hold component names only" }];
-  return { ids, problems };
+const PIPELINE_LISTS: [string, Section[]][] = [
+  ["receivers", ["receivers", "connectors"]],
+  ["processors", ["processors"]],
+  ["exporters", ["exporters", "connectors"]],
+];
+
+/** The names of a component list. `isOpen`: the collector may put in more, or others. */
+function namesOf(map: PlainMap, key: string): { ids: string[]; isOpen: boolean } {
+  const value = valueAt(map, key) ?? [];
+  if (!Array.isArray(value)) return { ids: [], isOpen: isReference(value) };
+  const texts = value.filter((id) => typeof id === "string");
+  const ids = texts.filter((id) => !id.includes("${"));
+  return { ids, isOpen: ids.length < texts.length };
 }
 
-function undefinedComponent(config: PlainMap, path: string[], id: string, sections: Section[]): ConfigProblem[] {
+function judgeList(config: PlainMap, map: PlainMap, key: string, path: string[], sections: Section[]): ConfigProblem[] {
+  const value = valueAt(map, key) ?? [];
+  if (isReference(value)) return [];
+  if (!Array.isArray(value)) return [{ path, message: "must be a list of component names" }];
+  const { ids } = namesOf(map, key);
+  const isClean = value.every((id) => typeof id === "string");
+  const problems: ConfigProblem[] = isClean ? [] : [{ path, message: "must hold component names only" }];
+  return [...problems, ...ids.flatMap((id) => judgeDefined(config, path, id, sections))];
+}
+
+function judgeDefined(config: PlainMap, path: string[], id: string, sections: Section[]): ConfigProblem[] {
+  if (sections.some((section) => isReference(valueAt(config, section)))) return [];
   if (sections.some((section) => Object.hasOwn(mapAt(config, section), id))) return [];
-  const known = sections.flatMap((section) => Object.keys(mapAt(config, section)));
-  const near = closest(id, known);
+  const near = closest(
+    id,
+    sections.flatMap((section) => Object.keys(mapAt(config, section))),
+  );
   const hint = near === undefined ? NULL_HINT : `did you mean ${near}?`;
   return [{ path, message: `${id} is not defined under ${sections.join(" or ")}`, hint }];
 }
 
 /** A connector is the exporter of one pipeline and the receiver of another; used on one side only it joins nothing. */
 function judgeConnectors(config: PlainMap, pipelines: PlainMap): ConfigProblem[] {
-  const used = (list: string): Set<string> =>
-    new Set(
-      Object.values(pipelines).flatMap((pipeline) => (isPlainMap(pipeline) ? idsOf(pipeline, list, []).ids : [])),
+  const used = (list: string): { ids: Set<string>; isOpen: boolean } => {
+    const found = Object.values(pipelines).map((pipeline) =>
+      isPlainMap(pipeline) ? namesOf(pipeline, list) : { ids: [], isOpen: isReference(pipeline) },
     );
+    return { ids: new Set(found.flatMap(({ ids }) => ids)), isOpen: found.some(({ isOpen }) => isOpen) };
+  };
   const receivers = used("receivers");
   const exporters = used("exporters");
-  const isConnector = (id: string, section: Section): boolean =>
-    Object.hasOwn(mapAt(config, "connectors"), id) && !Object.hasOwn(mapAt(config, section), id);
-  const problems: ConfigProblem[] = [];
-  for (const id of receivers) {
-    if (isConnector(id, "receivers") && !exporters.has(id))
-      problems.push({
-        path: ["connectors", id],
-        message: `the connector ${id} is a receiver but no pipeline's exporter`,
-      });
-  }
-  for (const id of exporters) {
-    if (isConnector(id, "exporters") && !receivers.has(id))
-      problems.push({
-        path: ["connectors", id],
-        message: `the connector ${id} is an exporter but no pipeline's receiver`,
-      });
-  }
-  return problems;
+  return Object.keys(mapAt(config, "connectors")).flatMap((id): ConfigProblem[] => {
+    const path = ["connectors", id];
+    const [isReceiver, isExporter] = [receivers.ids.has(id), exporters.ids.has(id)];
+    if (isReceiver && !isExporter && !exporters.isOpen)
+      return [{ path, message: `the connector ${id} is a receiver but no pipeline's exporter` }];
+    if (isExporter && !isReceiver && !receivers.isOpen)
+      return [{ path, message: `the connector ${id} is an exporter but no pipeline's receiver` }];
+    return [];
+  });
 }

@@ -16,18 +16,25 @@ export function emitYaml(data: PlainMap): string | undefined {
   return isSame ? bytes : undefined;
 }
 
-/** Line breaks and controls that YAML 1.1 treats in its own way; they can stand in double quotes only. */
+/** Line breaks and controls that some reader treats in its own way; they can stand in double quotes only. */
 // oxlint-disable-next-line no-control-regex -- controls are what this is about
-const SPECIAL = /[\u007f-\u009f\u2028\u2029\ufeff]/g;
+const SPECIAL = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
-/** In YAML 1.1 a number with an exponent needs a dot: `1e+21` would be text there. */
+/**
+ * In YAML 1.1 a number with an exponent needs a dot: `1e+21` would be text there. Beyond 2^53 only a float is honest: the
+ * digits of `1e20` written out are an integer, which readers refuse or round.
+ */
 const FLOAT = {
   tag: "tag:yaml.org,2002:float",
   default: true,
-  identify: (value: unknown): boolean => typeof value === "number" && /e/.test(String(value)),
+  identify: (value: unknown): boolean =>
+    typeof value === "number" && (/e/.test(String(value)) || (Number.isInteger(value) && !Number.isSafeInteger(value))),
   test: /^never$/,
   resolve: Number,
-  stringify: ({ value }: { value: unknown }): string => String(value).replace(/^(-?\d+)e/, "$1.0e"),
+  stringify: ({ value }: { value: unknown }): string =>
+    Number(value)
+      .toExponential()
+      .replace(/^(-?\d+)e/, "$1.0e"),
 };
 
 /** Written plain only what no reader takes for anything but text. */

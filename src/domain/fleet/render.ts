@@ -111,16 +111,42 @@ function renderOnce(recipe: Recipe, scope: Record<string, unknown>, applies: rea
   const known = kept.get(key);
   if (known !== undefined) return known;
   const problems: RenderProblem[] = [];
-  const config = renderTree(tree, (leaf) => renderLeaf(leaf, scope, problems));
+  const size = createMeasure();
+  const config = renderTree(tree, (leaf) => {
+    if (size.isSpent()) return null;
+    const value = renderLeaf(leaf, scope, problems);
+    size.add(value);
+    if (size.isSpent()) refuseTemplate(leaf.origin, TOO_LARGE, problems);
+    return value;
+  });
   const outcome = problems.length > 0 ? { problems } : finish(recipe, config);
   if (kept.size >= MAX_KEPT) kept.clear();
   kept.set(key, outcome);
   return outcome;
 }
 
+/** What templates multiply (a list of the inventory in each of a thousand scalars) is bounded as what they write. */
+const MAX_SIZE = 4 * 1024 * 1024;
+const TOO_LARGE = "with this the configuration is larger than 4 MiB";
+
+/** Counts characters and nodes, and stops when they are too many: data is shared, so it can be larger than memory. */
+function createMeasure(): { add: (value: Plain) => void; isSpent: () => boolean } {
+  let left = MAX_SIZE;
+  const add = (value: Plain): void => {
+    left -= typeof value === "string" ? value.length + 1 : 1;
+    if (typeof value !== "object" || value === null) return;
+    for (const [key, member] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
+      if (left <= 0) return;
+      if (typeof key === "string") left -= key.length;
+      add(member);
+    }
+  };
+  return { add, isSpent: () => left <= 0 };
+}
+
 function renderLeaf(leaf: Leaf, scope: object, problems: RenderProblem[]): Plain {
   try {
-    if (leaf.compiled !== undefined) return dataOf(leaf.compiled.render(scope) ?? null);
+    if (leaf.compiled !== undefined) return dataOf(leaf.compiled.render(scope));
     return refuseTemplate(leaf.origin, leaf.error ?? "does not compile", problems);
   } catch (error) {
     if (error instanceof TemplateError) return refuseTemplate(leaf.origin, error.message, problems);

@@ -2,7 +2,15 @@
 import type { Fleet } from "../gitops/kinds.ts";
 import type { Parameter } from "../gitops/kinds/blueprint.ts";
 import { judgeParameter } from "../gitops/parameter-values.ts";
-import { canonicalJson, decodeKey, encodeKey, isPlainMap, type Plain, type PlainMap } from "../gitops/plain.ts";
+import {
+  canonicalJson,
+  compareText,
+  decodeKey,
+  encodeKey,
+  isPlainMap,
+  type Plain,
+  type PlainMap,
+} from "../gitops/plain.ts";
 import { mapOf } from "../gitops/yaml-convert.ts";
 import type { FleetAgent } from "./agent.ts";
 import type { Identity } from "./assign.ts";
@@ -43,39 +51,60 @@ export function scopeFor(
   version: string,
 ): Record<string, unknown> {
   return {
-    fleet: { name: fleet.name, labels: fleet.metadata.labels ?? {}, parameters: viewOf(fleet.spec.parameters) },
+    fleet: {
+      name: fleet.name,
+      labels: inOrder(fleet.metadata.labels ?? {}),
+      parameters: viewOf(fleet.spec.parameters),
+    },
     parameters: viewOf(parameters),
     agent: {
       instanceUid: agent.uid,
       hostName: agent.hostName,
       os: agent.os,
       arch: agent.arch,
-      attributes: agent.attributes,
+      /** Few templates read them, and agents are many: put in order when they are read. */
+      get attributes(): unknown {
+        return inOrder(agent.attributes);
+      },
     },
-    inventory: { labels: identity.entry?.labels ?? {}, parameters: viewOf(identity.entry?.parameters ?? {}) },
+    inventory: { labels: inOrder(identity.entry?.labels ?? {}), parameters: viewOf(identity.entry?.parameters ?? {}) },
     version,
   };
 }
 
-/** The data behind what a template was shown: keys that are not text keep their type on the way through. */
-const behind = new WeakMap<object, Plain>();
-const hasEncodedKey = (value: Plain): boolean => {
-  if (Array.isArray(value)) return value.some(hasEncodedKey);
-  if (!isPlainMap(value)) return false;
-  return Object.entries(value).some(([key, member]) => key.startsWith("=") || hasEncodedKey(member));
-};
+/** Labels and reported attributes, whose keys are text and not encoded, in one order. */
+function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (!isPlainMap(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .map(([key, member]) => [key, inOrder(member)] as const)
+      .toSorted(([a], [b]) => compareText(a, b)),
+  );
+}
 
-/** Templates name keys as text: `{{ parameters.ports["22"] }}`. */
+/** What a template was shown of some data, and the data behind it: a key that is not text keeps its type on the way. */
+const views = new WeakMap<object, Plain>();
+const behind = new WeakMap<object, Plain>();
+
+/**
+ * As templates see data: keys are text (`{{ parameters.ports["22"] }}`), and maps have one order whatever order they were
+ * written or reported in, because a `for` and the filter `json` show it.
+ */
 function viewOf(value: Plain): Plain {
-  if (!hasEncodedKey(value)) return value;
-  const view = Array.isArray(value)
-    ? value.map(viewOf)
-    : isPlainMap(value)
-      ? mapOf(Object.entries(value).map(([key, member]) => [String(decodeKey(key)), viewOf(member)]))
-      : value;
+  if (typeof value !== "object" || value === null) return value;
+  const known = views.get(value);
+  if (known !== undefined) return known;
+  const view = Array.isArray(value) ? value.map(viewOf) : mapOf(sortedMembers(value));
+  views.set(value, view);
   if (typeof view === "object" && view !== null) behind.set(view, value);
   return view;
 }
+
+const sortedMembers = (map: PlainMap): [string, Plain][] =>
+  Object.entries(map)
+    .map(([key, member]): [string, Plain] => [String(decodeKey(key)), viewOf(member)])
+    .toSorted(([a], [b]) => compareText(a, b));
 
 /** A template's value as data again. */
 export function dataOf(value: Plain): Plain {
@@ -91,14 +120,15 @@ export function readKey(scope: Record<string, unknown>, paths: readonly (readonl
   return paths.map((path) => canonicalJson(reached(scope, path))).join("\n");
 }
 
-/** The value at `path`, or where the path leaves the data (`list.size`) everything that was reached so far. */
-function reached(scope: unknown, path: readonly string[]): unknown {
-  let value = scope;
+/** The data at `path`, or where the path leaves it (`list.size`) everything that was reached so far. */
+function reached(scope: Record<string, unknown>, path: readonly string[]): unknown {
+  let value: unknown = scope;
   for (const member of path) {
     if (typeof value !== "object" || value === null || Array.isArray(value) || !Object.hasOwn(value, member)) {
-      return ["left at", member, value === scope ? null : value];
+      return ["left at", member, value === scope ? null : dataOf(value as Plain)];
     }
     value = (value as Record<string, unknown>)[member];
   }
-  return value;
+  // the data, not its view: the keys 22 and "22" look alike to a template and are not the same
+  return dataOf(value as Plain);
 }
