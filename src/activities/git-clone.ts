@@ -68,6 +68,7 @@ async function cloneAfresh({ folder, part }: CloneFolder, settings: GitRemoteSet
     await fetchInto(part, settings, signal).catch((error: unknown) => {
       throw explained(error);
     });
+    await rm(folder, { recursive: true, force: true });
     await rename(part, folder);
   } finally {
     await rm(part, { recursive: true, force: true });
@@ -119,7 +120,7 @@ async function removeLocks(folder: string): Promise<void> {
 
 const isThere = (path: string): Promise<boolean> =>
   stat(path).then(
-    () => true,
+    (found) => found.isDirectory(),
     (error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return false;
       throw error;

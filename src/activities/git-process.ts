@@ -1,7 +1,7 @@
 /**
- * Runs the git commands that talk to a remote, each as the leader of a process group, so that its time limit and the end
- * of an activity also end its helpers (ssh, git-remote-https): simple-git interrupts git alone, and an ssh that waits for
- * a silent server would stay.
+ * Runs the git commands that talk to a remote, each in a process group of its own, so that its time limit and the end of an
+ * activity also end its helpers (ssh, git-remote-https): simple-git interrupts git alone, and an ssh that waits for a silent
+ * server would stay. The group also ends when this process is killed: its guard reads a pipe that then closes.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 
@@ -16,10 +16,19 @@ export class GitFailed extends Error {
 }
 
 const MAX_TEXT = 4_000;
+/** Arguments stay arguments. What runs in the background reads the guard's pipe by a number of its own: its input is empty. */
+const GUARDED = `exec 3<&0
+(exec 2>/dev/null; cat <&3 >/dev/null; kill -9 0) &
+exec git "$@" 3<&- </dev/null`;
 
 /** Resolves when git ends with 0; its group is gone by then in every case. Rejects with GitFailed. */
 export async function runGit(args: readonly string[], { cwd, env, timeoutMs, signal }: GitRun): Promise<void> {
-  const child = spawn("git", args, { cwd, env, detached: true, stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn("/bin/sh", ["-c", GUARDED, "git", ...args], {
+    cwd,
+    env,
+    detached: true,
+    stdio: ["pipe", "ignore", "pipe"],
+  });
   let text = "";
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
     text = (text + chunk).slice(-MAX_TEXT);
@@ -36,6 +45,7 @@ export async function runGit(args: readonly string[], { cwd, env, timeoutMs, sig
   try {
     const code = await exitOf(child);
     if (ended !== undefined) throw new GitFailed(`git ${args.find(isCommand) ?? ""}: ${ended}`);
+    if (code === NOT_FOUND) throw new GitFailed("git cannot be started: there is no git on the PATH");
     if (code !== 0) throw new GitFailed(summary(text) || `git ended with ${code}`);
   } finally {
     clearTimeout(timer);
@@ -45,6 +55,8 @@ export async function runGit(args: readonly string[], { cwd, env, timeoutMs, sig
   }
 }
 
+/** Of the shell, as POSIX says. */
+const NOT_FOUND = 127;
 const isCommand = (arg: string): boolean => /^(?:fetch|init|gc)$/.test(arg);
 
 /** "close", not "exit": until the pipe is closed some helper may still hold it. After a kill nobody does. */
