@@ -1,12 +1,29 @@
 /** A table of bad repositories with golden issues: what an author sees for each kind of fault (bad/golden/*.txt). */
 import { describe, expect, test } from "vitest";
 import type { Issue } from "./issue-codes.ts";
+import { CONFIGURATIONS, PARAMETERS, REFERENCES, TEMPLATES } from "./bad/between.ts";
+import { FILES, SAMPLES, TOGETHER } from "./bad/files.ts";
+import { ENVELOPE, FLEETS, OTHERS, POLICIES } from "./bad/objects.ts";
 import { repositoryOf, type BadCase } from "./bad/repository.ts";
 import { RULES, SYNTAX } from "./bad/yaml.ts";
 import { DEFAULT_LIMITS } from "./repository-files.ts";
 import { validateRevision } from "./validate.ts";
 
-const TABLES: Record<string, BadCase[]> = { syntax: SYNTAX, rules: RULES };
+const TABLES: Record<string, BadCase[]> = {
+  syntax: SYNTAX,
+  rules: RULES,
+  envelope: ENVELOPE,
+  fleets: FLEETS,
+  policies: POLICIES,
+  others: OTHERS,
+  references: REFERENCES,
+  parameters: PARAMETERS,
+  templates: TEMPLATES,
+  configurations: CONFIGURATIONS,
+  files: FILES,
+  samples: SAMPLES,
+  together: TOGETHER,
+};
 
 const issuesOf = ({ files, limits, modes }: BadCase): Issue[] =>
   validateRevision(repositoryOf(files, modes), { ...DEFAULT_LIMITS, ...limits }).issues;

@@ -8,28 +8,26 @@ export const MAX_CHAIN = 8;
 export type Chain =
   /** From the root ancestor down to the blueprint itself. */
   | { ok: true; blueprints: Blueprint[] }
-  | { ok: false; code: "unknown_reference" | "extends_cycle"; at: string; message: string };
+  | { ok: false; because: "missing" }
+  /** `members` extend each other, each the next one; the blueprint itself may only lead there. */
+  | { ok: false; because: "circle"; members: string[] }
+  | { ok: false; because: "length" };
 
-/** Follows `extends` from the blueprint `name`. `at` of a refusal is the blueprint whose `extends` is at fault. */
+/** Follows `extends` from the blueprint `name`. */
 export function chainOf(snapshot: Objects, name: string): Chain {
   const blueprints: Blueprint[] = [];
   let next: string | undefined = name;
-  let at = name;
   while (next !== undefined) {
     const wanted: string = next;
-    if (blueprints.some((blueprint) => blueprint.name === wanted)) {
-      const circle = [...blueprints.map((blueprint) => blueprint.name).toReversed(), wanted].join(" extends ");
-      return { ok: false, code: "extends_cycle", at, message: `the blueprints extend each other: ${circle}` };
+    const again = blueprints.findIndex((blueprint) => blueprint.name === wanted);
+    if (again !== -1) {
+      const circle = blueprints.slice(0, again + 1).map((blueprint) => blueprint.name);
+      return { ok: false, because: "circle", members: circle.toReversed() };
     }
-    if (blueprints.length === MAX_CHAIN) {
-      return { ok: false, code: "extends_cycle", at, message: `the chain is longer than ${MAX_CHAIN} blueprints` };
-    }
+    if (blueprints.length === MAX_CHAIN) return { ok: false, because: "length" };
     const blueprint = findObject(snapshot, "Blueprint", wanted);
-    if (blueprint === undefined) {
-      return { ok: false, code: "unknown_reference", at, message: `no Blueprint is named ${wanted}` };
-    }
+    if (blueprint === undefined) return { ok: false, because: "missing" };
     blueprints.unshift(blueprint);
-    at = wanted;
     next = blueprint.spec.extends;
   }
   return { ok: true, blueprints };

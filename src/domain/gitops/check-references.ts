@@ -1,7 +1,8 @@
 /** References between objects: names that exist, chains that end, names that are given once. */
-import { chainOf } from "./chain.ts";
+import { chainOf, MAX_CHAIN } from "./chain.ts";
 import type { Issue } from "./issue-codes.ts";
 import { KINDS, type Kind } from "./kinds.ts";
+import { compareText } from "./plain.ts";
 import type { Source } from "./read-objects.ts";
 import { hintFor, locatedOf, report, type Revision } from "./revision.ts";
 import { BUILT_IN } from "./snapshot.ts";
@@ -52,7 +53,7 @@ function check(
   return [report(source, { code: "unknown_reference", path, at: "value", message, ...hintFor(revision, kind, name) })];
 }
 
-/** A broken chain is reported once, at the blueprint whose `extends` is at fault. */
+/** A circle is reported once, at its first member; a long chain where it passes the limit. Heirs are not at fault. */
 function checkChains(revision: Revision): Issue[] {
   const seen = new Set<string>();
   return locatedOf(revision, "Blueprint").flatMap((located) => {
@@ -60,10 +61,21 @@ function checkChains(revision: Revision): Issue[] {
     const path = ["spec", "extends"];
     const direct = check(revision, located, "Blueprint", spec.extends, path);
     const chain = chainOf(revision, name);
-    if (direct.length > 0 || chain.ok || chain.code === "unknown_reference") return direct;
-    const circle = [...new Set(chain.message.match(/[a-z0-9-]+/g))].toSorted().join(" ");
-    if (seen.has(circle)) return [];
-    seen.add(circle);
-    return [report(located, { code: "extends_cycle", path, at: "value", message: chain.message })];
+    if (direct.length > 0 || chain.ok || chain.because === "missing") return direct;
+    const message =
+      chain.because === "circle" ? circleText(chain.members, name, seen) : lengthText(revision, spec.extends);
+    return message === undefined ? [] : [report(located, { code: "extends_cycle", path, at: "value", message })];
   });
 }
+
+function circleText(members: readonly string[], name: string, seen: Set<string>): string | undefined {
+  const circle = members.toSorted(compareText).join(" ");
+  if (!members.includes(name) || seen.has(circle)) return undefined;
+  seen.add(circle);
+  return `the blueprints extend each other: ${[...members, name].join(" extends ")}`;
+}
+
+const lengthText = (revision: Revision, parent: string | undefined): string | undefined =>
+  parent !== undefined && chainOf(revision, parent).ok
+    ? `the chain is longer than ${MAX_CHAIN} blueprints: ${parent} ends one of ${MAX_CHAIN} already`
+    : undefined;

@@ -50,9 +50,12 @@ function scan(located: Located, path: Path, value: Plain): Issue[] {
   return Object.entries(value).flatMap(([key, member]) => {
     const at = [...path, key];
     if (typeof member !== "string") return scan(located, at, member);
-    if (member === "" || !SECRET_KEY.test(key) || REFERENCE.test(member)) return [];
+    if (member === "" || !SECRET_KEY.test(snakeCase(key)) || REFERENCE.test(member)) return [];
     const hint = "write ${env:NAME} or ${file:/path}; the collector resolves it on the host";
     const message = `${key} looks like a secret in plain text`;
     return [report(located, { code: "plaintext_secret", path: at, at: "key", message, hint })];
   });
 }
+
+/** `clientSecret` is `client_secret`. */
+const snakeCase = (key: string): string => key.replace(/(?<=[a-z0-9])(?=[A-Z])/g, "_");

@@ -8,6 +8,7 @@ import type { Blueprint } from "./kinds.ts";
 import { locate, locatedOf, report, type Revision } from "./revision.ts";
 import type { Finding } from "./schema-issues.ts";
 import { fleets, objectsOf } from "./snapshot.ts";
+import { templateHint } from "./template-hints.ts";
 
 /** What templates can see; null where what follows depends on agents. */
 const SCOPE: Record<string, readonly string[] | null> = {
@@ -21,9 +22,10 @@ const SCOPE: Record<string, readonly string[] | null> = {
 export function checkTemplates(revision: Revision): Issue[] {
   const broken = locatedOf(revision, "Blueprint").flatMap((located) =>
     templatesOf(located.object).flatMap((template) => {
-      const message = template.error ?? unknownVariable(template);
+      const { error } = template;
+      const fault = error === undefined ? unknownVariable(template) : { message: error, ...templateHint(error) };
       const path = template.origin.path;
-      return message === undefined ? [] : [report(located, { code: "template_error", path, at: "value", message })];
+      return fault === undefined ? [] : [report(located, { code: "template_error", path, at: "value", ...fault })];
     }),
   );
   return [...broken, ...checkReads(revision)];
@@ -32,21 +34,30 @@ export function checkTemplates(revision: Revision): Issue[] {
 const readsOf = (template: Leaf | Condition): readonly (readonly string[])[] =>
   "reads" in template ? template.reads : (template.compiled?.reads ?? []);
 
-function unknownVariable(template: Leaf | Condition): string | undefined {
+type Fault = { message: string; hint?: string };
+
+function unknownVariable(template: Leaf | Condition): Fault | undefined {
   for (const [root = "", member] of readsOf(template)) {
     const members = Object.hasOwn(SCOPE, root) ? SCOPE[root] : undefined;
-    if (members === undefined) return `unknown variable ${root}${didYouMean(root, Object.keys(SCOPE))}`;
+    if (members === undefined) return { message: `unknown variable ${root}`, ...rootHint(root) };
     if (members !== null && member !== undefined && !members.includes(member)) {
-      return `unknown variable ${root}.${member}${didYouMean(member, members)}`;
+      const near = closest(member, members);
+      const hint = near === undefined ? `${root} has ${members.join(", ")}` : `did you mean ${root}.${near}?`;
+      return { message: `unknown variable ${root}.${member}`, hint };
     }
   }
   return undefined;
 }
 
-const didYouMean = (name: string, known: readonly string[]): string => {
-  const near = closest(name, known);
-  return near === undefined ? "" : ` (did you mean ${near}?)`;
-};
+/** Words with which templates of Go (Helm) begin an action. */
+const GO_ACTIONS = new Set(["if", "else", "end", "range", "with", "define", "include", "template"]);
+
+function rootHint(root: string): { hint: string } {
+  if (GO_ACTIONS.has(root))
+    return { hint: "templates are Liquid: {% if … %} … {% endif %}, {% for … %} … {% endfor %}" };
+  const near = closest(root, Object.keys(SCOPE));
+  return { hint: near === undefined ? `there are ${Object.keys(SCOPE).join(", ")}` : `did you mean ${near}?` };
+}
 
 /** `parameters.x` must be declared in the chain of whichever blueprint is used; an ancestor may read what heirs declare. */
 function checkReads(revision: Revision): Issue[] {

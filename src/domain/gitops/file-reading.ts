@@ -8,7 +8,7 @@ import type { GitObject } from "./kinds.ts";
 import { issueOf, readObject, type Source } from "./read-objects.ts";
 import { readSample, type Sample } from "./read-sample.ts";
 import { readYaml } from "./yaml-source.ts";
-import type { Place } from "./yaml-convert.ts";
+import type { Place, Problem } from "./yaml-convert.ts";
 
 /** What a document says of itself, as far as that could be read. `at` is its number among the file's documents. */
 export type Declared = { at: number; line: number; column: number; kind?: string; name?: string };
@@ -27,13 +27,13 @@ export type ReadTask = { file: string; holds: Holds; bytes: Uint8Array };
 /** Reads one file; `file` is its path in the repository. Never throws on what a file can hold. */
 export function readFile({ file, holds, bytes }: ReadTask): FileReading {
   const { documents, problems, isParsed } = readYaml(bytes);
-  const issues = problems.map((problem) => issueOf(file, problem));
+  const issues = problems.map((problem) => issueOf(file, problem, documents));
   const reading: FileReading = { file, issues, declared: [], objects: [], samples: [] };
   if (holds === "samples") {
     if (!isParsed) return reading;
     const read = documents.map((document) => readSample(file, document));
     const samples = issues.length > 0 ? [] : read.flatMap(({ sample }) => (sample === undefined ? [] : [sample]));
-    return { ...reading, issues: [...issues, ...withoutConsequences(read, issues)], samples };
+    return { ...reading, issues: [...issues, ...withoutConsequences(read, problems)], samples };
   }
   const read = documents.map((document) => readObject(file, document));
   const declared = read.map(({ source: { kind, name, document } }, at): Declared => ({
@@ -48,7 +48,7 @@ export function readFile({ file, holds, bytes }: ReadTask): FileReading {
   return {
     ...reading,
     declared,
-    issues: [...issues, ...withoutConsequences(read, issues)],
+    issues: [...issues, ...withoutConsequences(read, problems)],
     objects: issues.length > 0 ? [] : objects,
   };
 }
@@ -63,8 +63,10 @@ export const unreadable = (issue: Issue): FileReading => ({
 });
 
 /** A value that the YAML reader refused is missing for the schema: one issue is enough. */
-const withoutConsequences = (read: readonly { issues: Issue[] }[], causes: readonly Issue[]): Issue[] =>
-  read.flatMap(({ issues }) => issues.filter(({ path }) => !causes.some((cause) => cause.path === path)));
+const withoutConsequences = (read: readonly { issues: Issue[] }[], causes: readonly Problem[]): Issue[] =>
+  read.flatMap(({ issues }, at) =>
+    issues.filter(({ path }) => !causes.some((cause) => cause.document === at && cause.path === path)),
+  );
 
 /** The documents of a file with their places: the same ones, in the same order, as when it was read. */
 const reopen = (bytes: Uint8Array): readonly Place[] => readYaml(bytes).documents;

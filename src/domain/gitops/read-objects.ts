@@ -114,14 +114,18 @@ export function issueAt(source: Source, finding: Finding): Issue {
   };
 }
 
-/** The issue of what the YAML reader found. */
-export const issueOf = (file: string, { code, line, column, path, message, hint }: Problem): Issue => ({
-  code,
-  severity: ISSUE_CODES[code].severity,
-  file,
-  line,
-  column,
-  path,
-  message,
-  ...(hint === undefined ? {} : { hint }),
-});
+/** The issue of what the YAML reader found in a file of `documents`. */
+export const issueOf = (file: string, problem: Problem, documents: readonly SourceDocument[]): Issue => {
+  const { code, line, column, path, message, hint, document } = problem;
+  return {
+    code,
+    severity: ISSUE_CODES[code].severity,
+    ...(document === undefined ? {} : namesOf(documents[document]?.data)),
+    file,
+    line,
+    column,
+    path,
+    message,
+    ...(hint === undefined ? {} : { hint }),
+  };
+};

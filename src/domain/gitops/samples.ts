@@ -14,6 +14,7 @@ import { compareText } from "./plain.ts";
 import type { Sample } from "./read-sample.ts";
 import { locate, locatedOf, report, type LocatedOf, type Revision } from "./revision.ts";
 import type { Finding } from "./schema-issues.ts";
+import { templateHint } from "./template-hints.ts";
 
 /**
  * Renders every fleet for every sample that it matches; `known` are issues that need no second report. What is wrong at
@@ -78,14 +79,25 @@ function explain(revision: Revision, fleet: LocatedOf<"Fleet">, sample: Sample, 
     path,
     at,
     message: `${text} (${suffix})`,
-    ...(hint === undefined ? {} : { hint }),
+    ...(hint === undefined ? templateHint(message.replace(/^[^:]*: /, "")) : { hint }),
   });
   const blueprint = origin === undefined ? undefined : locate(revision, "Blueprint", origin.blueprint);
   if (origin !== undefined && blueprint !== undefined) {
     return report(blueprint, finding(origin.path, problem.at ?? "value", message));
   }
-  const path = parameter === undefined ? ["spec", "parameters"] : ["spec", "parameters", parameter];
-  return report(fleet, finding(path, "key", message));
+  if (parameter === undefined) return report(fleet, finding(["spec", "parameters"], "key", message));
+  const entry = entryOf(revision, sample, parameter);
+  const at = code === "missing_parameter" ? "key" : "value";
+  if (entry === undefined) return report(fleet, finding(["spec", "parameters", parameter], at, message));
+  return report(entry.located, finding([...entry.path, "parameters", parameter], "value", message));
+}
+
+/** The inventory entry that gives the sample's host this parameter. */
+function entryOf(revision: Revision, sample: Sample, parameter: string) {
+  const { entry } = identifier(revision, [sample.agent])(sample.agent);
+  if (entry === undefined || !Object.hasOwn(entry.parameters, parameter)) return undefined;
+  const located = locatedOf(revision, "Inventory").find(({ object }) => object.spec.entries.includes(entry));
+  return located && { located, path: ["spec", "entries", located.object.spec.entries.indexOf(entry)] };
 }
 
 /** Two fleets of one priority on one agent: the name that sorts first gets it, and somebody should know. */
@@ -98,6 +110,8 @@ function findTies(revision: Revision, identified: readonly { sample: Sample; ide
     const [first, ...rest] = order.filter(({ object }) => matches(object.spec.selector, identity.labels));
     for (const other of rest) {
       if (first === undefined || other.object.spec.priority !== first.object.spec.priority) continue;
+      // the same object twice has its own issue
+      if (other.object.name === first.object.name) continue;
       const key = `${first.object.name} ${other.object.name}`;
       const message = `sample ${sample.name} matches the fleet ${first.object.name} (${first.file}:${first.document.line}) with the same priority, which gets it by name`;
       const finding: Finding = { code: "ambiguous_fleet", path: ["spec", "priority"], at: "key", message };

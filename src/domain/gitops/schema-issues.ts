@@ -2,9 +2,9 @@
 import { z } from "zod";
 import { closest } from "../config/closest.ts";
 import type { IssueCode } from "./issue-codes.ts";
-import { typeName } from "./parameter-values.ts";
 import { decodeKey, isPlainMap, type Plain } from "./plain.ts";
-import type { Path } from "./yaml-convert.ts";
+import { describe, nearest } from "./schema-messages.ts";
+import { pathText, type Path } from "./yaml-convert.ts";
 
 /** `at` says whether the key or the value at `path` is at fault. */
 export type Finding = { code: IssueCode; path: Path; at: "key" | "value"; message: string; hint?: string };
@@ -18,9 +18,19 @@ export function checkSchema<S extends z.ZodType>(
   const parsed = schema.safeParse(data);
   const hidden = hiddenKeys(schema, data, above);
   const findings = (parsed.error?.issues ?? []).flatMap((issue) => explain(issue, schema, data, above));
-  const all = [...findings, ...hidden];
+  const all = withoutRepeats([...findings, ...hidden]);
   return { value: parsed.success && all.length === 0 ? parsed.data : undefined, findings: all };
 }
+
+/** One issue for one thing: several rules may say of a value that it does not fit. */
+const withoutRepeats = (findings: readonly Finding[]): Finding[] => {
+  const first = new Map<string, Finding>();
+  for (const finding of findings) {
+    const key = JSON.stringify([finding.code, finding.at, finding.path]);
+    if (!first.has(key)) first.set(key, finding);
+  }
+  return [...first.values()];
+};
 
 function explain(issue: z.core.$ZodIssue, schema: z.ZodType, data: Plain, above: Path): Finding[] {
   const path = issue.path as Path;
@@ -28,7 +38,12 @@ function explain(issue: z.core.$ZodIssue, schema: z.ZodType, data: Plain, above:
   if (issue.code === "unrecognized_keys") return issue.keys.map((key) => unknownField(schema, path, key, above));
   const value = valueAt(data, path);
   if (value === undefined || (value === null && issue.code !== "custom")) {
-    return [{ code: "missing_field", path: full, at: "key", message: `${last(full)} is missing`, ...hintFor(full) }];
+    const message = `${last(full)} is ${value === null ? "empty" : "missing"}`;
+    return [{ code: "missing_field", path: full, at: "key", message, ...hintFor(full) }];
+  }
+  if (issue.code === "invalid_key") {
+    const message = `the name ${last(full)} ${issue.issues[0]?.message ?? "is not allowed"}`;
+    return [{ code: "invalid_value", path: full, at: "key", message }];
   }
   if (issue.code === "custom" && isRefusal(issue.params)) {
     const { issueCode: code, hint } = issue.params;
@@ -36,15 +51,41 @@ function explain(issue: z.core.$ZodIssue, schema: z.ZodType, data: Plain, above:
   }
   if (isVersion(full) && typeof value === "number") {
     const message = `${last(full)} is a number for YAML, which drops digits`;
-    return [{ code: "version_not_quoted", path: full, at: "value", message, hint: `write "${value}" in quotes` }];
+    const hint = 'write it in quotes with all three parts, as in "0.162.0"';
+    return [{ code: "version_not_quoted", path: full, at: "value", message, hint }];
   }
   if (full.join(".") === "metadata.name" && typeof value === "string") {
-    return [{ code: "invalid_name", path: full, at: "value", message: issue.message }];
+    return [{ code: "invalid_name", path: full, at: "value", message: issue.message, ...nameHint(value) }];
   }
-  return [{ code: "invalid_value", path: full, at: "value", ...describe(issue, value) }];
+  const below = schemaAt(schema, path);
+  return [{ code: "invalid_value", path: full, at: "value", ...describe(issue, value, below), ...hintOf(full, value) }];
 }
 
-const last = (path: Path): string => String(path.at(-1) ?? "the object");
+/** The last name of a path, with the numbers behind it: `list[0]`. */
+function last(path: Path): string {
+  const from = path.findLastIndex((member) => typeof member === "string");
+  return from === -1 ? "the object" : pathText(path.slice(from));
+}
+
+function nameHint(name: string): { hint?: string } {
+  const fitting = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 63)
+    .replace(/^-|-$/g, "");
+  return fitting === "" ? {} : { hint: `for example ${fitting}` };
+}
+
+/** What the author of a form that other systems allow means. */
+function hintOf(path: Path, value: unknown): { hint?: string } {
+  if (path.join(".") === "spec.version") return { hint: 'write version: {target: "0.162.0"}' };
+  if (last(path) === "timezone" && typeof value === "string") {
+    const near = closest(value, Intl.supportedValuesOf("timeZone"));
+    return near === undefined ? {} : { hint: `did you mean ${near}?` };
+  }
+  return {};
+}
+
 const isVersion = (path: Path): boolean => path[0] === "spec" && path[1] === "version";
 const isRefusal = (params: unknown): params is { issueCode: IssueCode; hint?: string } =>
   typeof params === "object" && params !== null && "issueCode" in params;
@@ -52,24 +93,8 @@ const isRefusal = (params: unknown): params is { issueCode: IssueCode; hint?: st
 const hintFor = (path: Path): { hint?: string } =>
   path.join(".") === "spec.selector" ? { hint: "a selector that matches every collector is written {}" } : {};
 
-function describe(issue: z.core.$ZodIssue, value: unknown): { message: string; hint?: string } {
-  if (issue.code === "invalid_type") {
-    const isScalar = typeof value === "number" || typeof value === "boolean";
-    const hint = issue.expected === "string" && isScalar ? { hint: `quote it: "${value}"` } : {};
-    return { message: `must be a ${TYPE_NAMES[issue.expected] ?? issue.expected}, not a ${typeName(value)}`, ...hint };
-  }
-  if (issue.code === "invalid_value") {
-    const known = issue.values.map(String);
-    const near = typeof value === "string" ? closest(value, known) : undefined;
-    const hint = near === undefined ? {} : { hint: `did you mean ${near}?` };
-    return { message: `must be one of ${known.join(", ")}`, ...hint };
-  }
-  return { message: issue.message };
-}
-const TYPE_NAMES: Record<string, string> = { object: "map", record: "map", array: "list", int: "whole number" };
-
 function unknownField(schema: z.ZodType, path: Path, key: string, above: Path): Finding {
-  const near = closest(key, knownKeys(schema, path));
+  const near = nearest(key, knownKeys(schema, path));
   const full = [...above, ...path, key];
   const hint = near === undefined ? {} : { hint: `did you mean ${near}?` };
   return {
@@ -111,15 +136,21 @@ const shapeOf = (schema: z.ZodObject): Map<string, z.ZodType> => new Map(Object.
 
 /** The field names that a schema knows at `path`. */
 function knownKeys(schema: z.ZodType, path: Path): string[] {
+  const at = schemaAt(schema, path);
+  return at instanceof z.ZodObject ? Object.keys(at.shape) : [];
+}
+
+/** The schema of what stands at `path`, as far as there is one. */
+function schemaAt(schema: z.ZodType, path: Path): z.ZodType | undefined {
   let at: z.ZodType | undefined = unwrap(schema);
   for (const member of path) {
     if (at instanceof z.ZodObject) at = shapeOf(at).get(String(member));
     else if (at instanceof z.ZodArray) at = at.element as z.ZodType;
     else if (at instanceof z.ZodRecord) at = at.valueType as z.ZodType;
-    else return [];
+    else return undefined;
     at = at === undefined ? undefined : unwrap(at);
   }
-  return at instanceof z.ZodObject ? Object.keys(at.shape) : [];
+  return at;
 }
 
 function unwrap(schema: z.ZodType): z.ZodType {

@@ -20,6 +20,8 @@ export type Problem = Position & {
   path: string;
   message: string;
   hint?: string;
+  /** Number of the document among those of the file; absent when the text itself is broken. */
+  document?: number;
 };
 export type Path = readonly (string | number)[];
 /** Where a document and its fields stand. */

@@ -29,12 +29,14 @@ export function readYaml(bytes: Uint8Array): YamlFile {
   if (parsed === undefined) return unreadable(tooDeep({ line: 1, column: 1 }));
   const syntax = syntaxProblems(parsed, text, at);
   const problems: Problem[] = [];
+  const documents: SourceDocument[] = [];
   const budget = { nodes: MAX_NODES };
-  const documents = parsed.flatMap((document) => {
-    const root = document.contents;
-    if (root === null || (isScalar(root) && root.value === null)) return [];
-    return [convertDocument(root, at, problems, budget)];
-  });
+  for (const { contents: root } of parsed) {
+    if (root === null || (isScalar(root) && root.value === null)) continue;
+    const own: Problem[] = [];
+    const document = documents.push(convertDocument(root, at, own, budget)) - 1;
+    problems.push(...own.map((problem) => ({ ...problem, document })));
+  }
   // what the converter says of a broken text are consequences
   return { documents, problems: syntax.length > 0 ? syntax : problems, isParsed: syntax.length === 0 };
 }

@@ -1,0 +1,30 @@
+/** What to write instead, for what Liquid says of a template. */
+
+const HINTS: readonly (readonly [RegExp, (name: string) => string])[] = [
+  [/^output .* not closed$/s, () => "end it with }}"],
+  [/^tag \{%-?\s*(if|unless|for|case|capture|raw|comment)\b.* not closed$/s, (tag) => `end it with {% end${tag} %}`],
+  [/^tag .* not closed$/s, () => "end it with %}"],
+  [
+    /^tag "(?:include|render|layout|block)" not found$/,
+    () => "a scalar stands for itself: share text by a parameter or a fragment",
+  ],
+  [/^tag "(.+)" not found$/, () => "tags are if, unless, for, case, assign, capture, raw and comment"],
+  [
+    /^undefined filter: (?:date.*|sample|shuffle)$/,
+    () => "templates have neither clock nor chance, so that all replicas render the same bytes",
+  ],
+  [/^undefined filter: /, () => "filters are those of Liquid, for example default, upcase, replace, split, join"],
+  [
+    /^undefined variable: (.+)$/,
+    (name) => `give a default: {{ ${name} | default: "…" }}, or ask for it with {% if ${name} %}`,
+  ],
+];
+
+/** The hint for Liquid's `message`, or nothing. */
+export function templateHint(message: string): { hint?: string } {
+  for (const [pattern, hint] of HINTS) {
+    const found = pattern.exec(message);
+    if (found !== null) return { hint: hint(found[1] ?? "") };
+  }
+  return {};
+}
