@@ -37,9 +37,9 @@ const FLOAT = {
       .replace(/^(-?\d+)e/, "$1.0e"),
 };
 
-/** Written plain only what no reader takes for anything but text. */
+/** Written plain only what no reader takes for anything but text: `e1` is a float for some YAML 1.1 readers. */
 const PLAIN_TEXT = /^[A-Za-z][A-Za-z0-9_./-]*$/;
-const NOT_PLAIN = /^(?:y|n|yes|no|on|off|true|false|null|nan|inf)$/i;
+const NOT_PLAIN = /^(?:y|n|yes|no|on|off|true|false|null|nan|inf|e\d+)$/i;
 
 function textNode(text: string): Scalar {
   const node = new Scalar(text);

@@ -254,6 +254,17 @@ describe("emitted bytes", () => {
     "\u{1F600}",
     "y",
     "n",
+    "e1",
+    "E02",
+    "\ufffe\uffff",
+    "12:30:45",
+    "2001-12-14t21:59:43.10-05:00",
+    "---\n",
+    "a ",
+    "\t",
+    "a\r\nb",
+    "\u001b[0m",
+    "x".repeat(5_000),
   ];
   test.each(awkward)("%j reads back as text, as value and as key, in YAML 1.1 and 1.2", (odd) => {
     const value = { [encodeKey(odd)]: odd, list: [odd, [odd]] };
