@@ -23,18 +23,21 @@ export const ifThen = (condition: object, consequence: object): Record<string, u
 /** A DNS label (contract, "The object envelope"). */
 export const NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /** A reference to an object by name. */
-export const reference = z.string().regex(NAME, "must be the name of an object: lower-case letters, digits and -");
+export const reference = z
+  .string()
+  .regex(NAME, "must be the name of an object: lower-case letters, digits and -")
+  .meta({ title: "name of an object" });
 
 /** Free-form data: checked by the YAML reader, untouched by the schema (zod would drop a key like `__proto__`). */
 export const freeForm = z
   .custom<PlainMap>(isPlainMap, { error: "must be a map" })
-  .meta({ type: "object", additionalProperties: true });
+  .meta({ title: "free-form map", type: "object", additionalProperties: true });
 
 const DURATION = /^(?:0|(?:(?:\d+(?:\.\d+)?|\.\d+)(?:ms|us|µs|ns|h|m|s))+)$/;
 export const duration = z
   .string()
   .refine((text) => parseDuration(text) !== undefined, "must be a duration such as 90s, 5m or 1h30m")
-  .meta({ pattern: DURATION.source, examples: ["90s", "5m", "1h30m"] });
+  .meta({ title: "duration", pattern: DURATION.source, examples: ["90s", "5m", "1h30m"] });
 
 const SHARE = /^(?:\d{1,7}|\d{1,3}(?:\.\d{1,3})?%)$/;
 export const share = z
@@ -42,7 +45,7 @@ export const share = z
     error: 'must be a whole number or a percentage such as "10%"',
   })
   .refine((value) => parseShare(value) !== undefined, 'must be a whole number or a percentage such as "10%"')
-  .meta({ examples: [3, "10%"] });
+  .meta({ title: "count or share", examples: [3, "10%"] });
 
 /** Exact releases as semver.org writes them, without build metadata. */
 const VERSION =
@@ -51,9 +54,11 @@ const VERSION =
 export const versionText = z
   .string()
   .refine((text) => parseSemver(text)?.raw === text && !/^v|\+/.test(text), "must be an exact version such as 0.162.0")
-  .meta({ pattern: VERSION.source, examples: ["0.162.0"] });
+  .meta({ title: "version", pattern: VERSION.source, examples: ["0.162.0"] });
 
-export const labels = z.record(z.string().min(1), z.string()).meta({ examples: [{ team: "edge-ops" }] });
+export const labels = z
+  .record(z.string().min(1), z.string())
+  .meta({ title: "labels", examples: [{ team: "edge-ops" }] });
 
 const expression = z
   .strictObject({
@@ -95,5 +100,5 @@ export const selector = z
       .meta({ description: "Labels that the agent must have, with these values.", examples: [{ tier: "edge" }] }),
     matchExpressions: z.array(expression).optional().meta({ description: "Conditions that must all hold." }),
   })
-  .meta({ description: "Which agents: every label and every condition must fit. `{}` fits all." });
+  .meta({ title: "selector", description: "Which agents: every label and every condition must fit. `{}` fits all." });
 export type Selector = z.infer<typeof selector>;
