@@ -11,6 +11,7 @@ import type { Fleet } from "../domain/gitops/kinds.ts";
 import { findObject, fleets, policyOf, type Snapshot } from "../domain/gitops/snapshot.ts";
 import { planFleet, type PlanHost, type WantedState } from "../domain/rollout/plan.ts";
 import { freezePolicy, type FrozenPolicy } from "../domain/rollout/policy.ts";
+import { pairingKey, readMissing, type Pairing } from "../store/agent-components.ts";
 import { transaction, type Db } from "../store/database.ts";
 import { activeRollout, newestChange, orphanedRollouts } from "../store/open-rollouts.ts";
 import { createRollout, joinRollout, planCatchUp, supersedeRollout, writeFleetState } from "../store/plan-write.ts";
@@ -35,7 +36,14 @@ const hex = (text: string): string => createHash("sha256").update(text).digest("
 /** Agents that are rendered between two heartbeats: rendering keeps the thread busy. */
 const CHUNK = 200;
 
-type Rendered = { agent: PlanAgent; want: WantedState; error: string | null; matches: number[] };
+type Rendered = {
+  agent: PlanAgent;
+  want: WantedState;
+  error: string | null;
+  matches: number[];
+  /** Components of the wanted configuration that its build does not have. */
+  missing: readonly string[];
+};
 type FleetWork = { fleet: Fleet; policy: FrozenPolicy; hosts: Rendered[] };
 
 /** Plans every fleet of the snapshot. `beat` is called between chunks of work. */
@@ -87,12 +95,31 @@ async function renderAll(
       selector !== null && matches(selector, identity.labels) ? [k] : [],
     );
     const error = rendered.ok ? null : rendered.message;
-    one.hosts.push({ agent, want: { version, config }, error, matches: selected });
+    one.hosts.push({ agent, want: { version, config }, error, matches: selected, missing: [] });
     done += 1;
     if (done % CHUNK === 0) await yieldThread(beat);
   }
   await putConfigs(deps.pool, configs);
+  await noteMissing(deps, [...work.values()]);
   return [...work.values()];
+}
+
+/** Which wanted configuration a host's build cannot run. */
+async function noteMissing({ pool }: RolloutDeps, work: readonly FleetWork[]): Promise<void> {
+  const pairingOf = ({ agent: { credential, componentsHash }, want }: Rendered): Pairing | undefined =>
+    want.config === null || componentsHash === null
+      ? undefined
+      : { config: want.config, credential, components: componentsHash };
+  const hosts = work.flatMap((one) => one.hosts);
+  const found = await readMissing(
+    pool,
+    hosts.flatMap((host) => pairingOf(host) ?? []),
+  );
+  if (found.size === 0) return;
+  for (const host of hosts) {
+    const pairing = pairingOf(host);
+    host.missing = (pairing && found.get(pairingKey(pairing))) ?? [];
+  }
 }
 
 /** Heartbeats and connections of this process go on between chunks. */
@@ -161,7 +188,7 @@ async function planOne(
   if (catchUp.length > 0) await planCatchUp(tx, { ...common, targets: catchUp }, now);
 }
 
-function toPlanHost({ agent, want, error, matches }: Rendered, history: HostHistory | undefined): PlanHost {
+function toPlanHost({ agent, want, error, matches, missing }: Rendered, history: HostHistory | undefined): PlanHost {
   const last = history?.last ?? null;
   const isSame = (to: string | null, wanted: string | null): boolean => to === null || to === wanted;
   const hasEndedBadly =
@@ -171,6 +198,7 @@ function toPlanHost({ agent, want, error, matches }: Rendered, history: HostHist
     hostName: agent.hostName,
     want,
     renderError: error,
+    isIncompatible: missing.length > 0,
     before:
       history === undefined || !history.isKnown
         ? null

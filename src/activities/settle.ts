@@ -2,6 +2,7 @@
  * One pass over the attempts of a rollout that are in flight: judge each by what its host reports, write what follows, and
  * stop the rollout at once when too many failed. Every pass is one transaction at most.
  */
+import { UNANSWERED_MS } from "../domain/agents/config-state.ts";
 import { describeThreshold } from "../domain/rollout/threshold.ts";
 import { judgeAttempt } from "../domain/rollout/judge-attempt.ts";
 import { isFinalState } from "../domain/rollout/phases.ts";
@@ -31,7 +32,7 @@ export async function settleRollout(pool: Pool, fleet: string, n: number, now: D
     return to === undefined ? [] : [{ from, to }];
   });
   const applied = moves.length === 0 ? [] : await transaction(pool, (tx) => writeMoves(tx, row, moves, now));
-  return { moved: applied.length, inFlight: inFlight.length, nextMs: nextMoment(inFlight, row.policy) };
+  return { moved: applied.length, inFlight: inFlight.length, nextMs: nextMoment(inFlight, row.policy, now.getTime()) };
 }
 
 const judgeOne = ({ target, facts, offer, collector, updater }: InFlight, policy: FrozenPolicy, now: Date) =>
@@ -80,12 +81,16 @@ async function stopFor(tx: Db, row: RolloutRow, reason: string, now: Date): Prom
   await refreshState(tx, row.fleet, row.n, now);
 }
 
-function nextMoment(inFlight: readonly InFlight[], policy: FrozenPolicy): number | null {
+function nextMoment(inFlight: readonly InFlight[], policy: FrozenPolicy, nowMs: number): number | null {
   const moments = inFlight.flatMap(({ facts, collector }) => {
     const isCounting = facts.phase === "health_wait" && facts.healthFromMs !== null && collector?.connected === true;
     const healthy = isCounting ? [(facts.healthFromMs ?? 0) + policy.healthWaitMs] : [];
     const longest = policy.targetMaxTimeMs === null ? [] : [facts.offeredMs + policy.targetMaxTimeMs];
-    return [...healthy, ...longest, ...(facts.deadlineMs === null ? [] : [facts.deadlineMs])];
+    // A configuration that nobody answers for is judged by what the collector runs.
+    const unansweredMs = facts.sinceMs + UNANSWERED_MS;
+    const isAsked = facts.part === "config" && (facts.phase === "offered" || facts.phase === "rolling_back");
+    const unanswered = isAsked && unansweredMs > nowMs ? [unansweredMs] : [];
+    return [...healthy, ...longest, ...unanswered, ...(facts.deadlineMs === null ? [] : [facts.deadlineMs])];
   });
   return moments.length === 0 ? null : Math.min(...moments);
 }

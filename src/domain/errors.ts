@@ -39,12 +39,6 @@ export const ERRORS = {
     tell: "caller",
     says: (d: { what: string }) => `${d.what} exists already`,
   },
-  agent_connected: {
-    status: 409,
-    handling: "wait",
-    tell: "caller",
-    says: (d: { host: string }) => `${d.host} is connected and would register again; stop it first`,
-  },
   login_link_invalid: {
     status: 403,
     handling: "halt",
@@ -92,6 +86,37 @@ export const ERRORS = {
     handling: "retry",
     tell: "operator",
     says: () => "the Temporal server does not answer; work resumes when it does",
+  },
+  // --- agents
+  malformed_message: {
+    status: 400,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { because: string }) => `this is no OpAMP message: ${d.because}`,
+  },
+  too_many_messages: {
+    status: 429,
+    handling: "wait",
+    tell: "operator",
+    says: () => "the agent sends faster than its messages are handled; its connection was ended",
+  },
+  reader_too_slow: {
+    status: 408,
+    handling: "wait",
+    tell: "operator",
+    says: () => "the agent does not read what it is sent; its connection was ended",
+  },
+  message_too_slow: {
+    status: 408,
+    handling: "wait",
+    tell: "operator",
+    says: () => "a message was begun and not finished in time; the connection was ended",
+  },
+  server_busy: {
+    status: 503,
+    handling: "wait",
+    tell: "nobody",
+    says: (d: { retryAfterS: number }) => `too many agents at once; come back in ${d.retryAfterS} s`,
   },
   // --- configuration of our own programs
   config_invalid: {
@@ -174,6 +199,37 @@ export const ERRORS = {
     handling: "wait",
     tell: "operator",
     says: (d: { message: string }) => `the configuration does not render: ${d.message}`,
+  },
+  incompatible: {
+    status: 409,
+    handling: "wait",
+    tell: "operator",
+    says: (d: { host: string; missing: string }) => `the collector on ${d.host} has no ${d.missing}`,
+  },
+  // --- commands to one agent
+  not_supported: {
+    status: 409,
+    handling: "halt",
+    tell: "caller",
+    says: (d: { host: string; capability: string }) => `${d.host} does not report the capability ${d.capability}`,
+  },
+  agent_not_connected: {
+    status: 409,
+    handling: "wait",
+    tell: "caller",
+    says: (d: { host: string }) => `${d.host} is not connected; it gets what it should have when it is back`,
+  },
+  attempt_in_flight: {
+    status: 409,
+    handling: "wait",
+    tell: "caller",
+    says: (d: { host: string; because: string }) => `${d.host} is being changed: ${d.because}`,
+  },
+  command_unanswered: {
+    status: 503,
+    handling: "retry",
+    tell: "caller",
+    says: (d: { host: string }) => `nobody answered for ${d.host} in time; repeating it is safe`,
   },
   // --- artifacts
   artifact_incomplete: {

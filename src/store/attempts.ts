@@ -59,6 +59,12 @@ type Row = {
   configHash: string | null;
   configStatus: number;
   configError: string;
+  pipelines: string[] | null;
+  expectedPipelines: string[] | null;
+  failedConfigHash: string | null;
+  failedConfigError: string;
+  effectiveOf: string | null;
+  missing: string[] | null;
   hasUpdater: boolean;
   updateAttempt: UpdateAttempt | null;
   packageStatus: PackageStatus | null;
@@ -81,10 +87,15 @@ export async function readInFlight(db: Db, fleet: string, n: number): Promise<In
         c.uid is not null as known, c.connected, c.version, c.healthy, c.healthy_since as "healthySince",
         c.unhealthy_components as "unhealthyComponents", c.last_seen_at as "lastSeenAt", c.last_error as "lastError",
         encode(c.remote_config_hash, 'hex') as "configHash", c.remote_config_status as "configStatus",
-        c.remote_config_error as "configError", u.uid is not null as "hasUpdater",
+        c.remote_config_error as "configError", c.pipelines,
+        (select pipelines from configs where hash = coalesce(g.config, c.remote_config_hash)) as "expectedPipelines",
+        encode(c.failed_config_hash, 'hex') as "failedConfigHash", c.failed_config_error as "failedConfigError",
+        case when c.drift = '{}' then encode(c.drift_of, 'hex') end as "effectiveOf",
+        missing_components(g.config, c.credential, c.components_hash) as missing, u.uid is not null as "hasUpdater",
         u.update_attempt as "updateAttempt", u.package_status as "packageStatus", o.direction as "offerDirection",
         encode(o.packages_hash, 'hex') as "packagesHash", o.sent_at is not null as sent
        from attempts a join targets t using (fleet, n, host)
+         cross join lateral (select case when a.direction = 'back' then t.from_config_hash else t.to_config_hash end as config) g
          left join agents c on c.uid = a.host
          left join lateral (select * from agents where collector_uid = a.host and link = 'linked'
            order by connected desc, last_seen_at desc limit 1) u on true
@@ -139,6 +150,11 @@ const toCollector = (row: Row): CollectorFacts => ({
   configHash: row.configHash,
   configStatus: row.configStatus,
   configError: row.configError,
+  pipelines: row.pipelines,
+  expectedPipelines: row.expectedPipelines,
+  failedConfig: row.failedConfigHash === null ? null : { hash: row.failedConfigHash, error: row.failedConfigError },
+  effectiveOf: row.effectiveOf,
+  missing: row.missing,
 });
 
 export type Move = { from: InFlight; to: Transition };

@@ -28,7 +28,8 @@ export type Candidate = OfferHost & {
 const CANDIDATES = `
   select t.host, a.attempt, a.wave, t.ord, t.way_back as "wayBack", c.host_name as "hostName",
     c.service_name as "serviceName", c.os, c.arch, c.capabilities, c.version, c.connected,
-    encode(c.remote_config_hash, 'hex') as config, c.remote_config_status as "configStatus",
+    missing_components(case when a.direction = 'back' then t.from_config_hash else t.to_config_hash end, c.credential,
+      c.components_hash) as missing, encode(c.remote_config_hash, 'hex') as config, c.remote_config_status as "configStatus",
     c.unhealthy_components as unhealthy, coalesce(w.fleet = t.fleet, false) as "isMember", a.not_before,
     case when u.uid is null then null else jsonb_build_object('capabilities', u.capabilities::text, 'link', u.link,
       'linkReason', u.link_reason) end as updater, coalesce(u.connected, false) as "updaterConnected",
@@ -135,7 +136,8 @@ export async function cancelPending(
   now: Date,
 ): Promise<number> {
   const { rowCount } = await tx.query(
-    `update attempts a set phase = 'cancelled', code = x.code, error = x.message, finished_at = $3, since = $3
+    `update attempts a set phase = 'cancelled', code = x.code, error = x.message, finished_at = $3, since = $3,
+        failure_class = case when x.code = 'incompatible' then x.code else a.failure_class end
        from unnest($4::uuid[], $5::text[], $6::text[]) as x(host, code, message), targets t
       where a.fleet = $1 and a.n = $2 and a.host = x.host and a.phase = 'pending' and a.finished_at is null
         and t.fleet = a.fleet and t.n = a.n and t.host = a.host and t.attempt = a.attempt`,

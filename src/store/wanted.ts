@@ -1,4 +1,6 @@
 /** What each collector should have, and why; and what the planner reads of collectors. Never what is being offered. */
+import { parse } from "yaml";
+import { needsOf } from "../domain/agents/config-needs.ts";
 import type { FleetAgent } from "../domain/fleet/agent.ts";
 import type { Snapshot } from "../domain/gitops/snapshot.ts";
 import type { Phase } from "../domain/rollout/phases.ts";
@@ -9,6 +11,8 @@ export type PlanAgent = FleetAgent & {
   appliedConfig: string | null;
   hasConfig: boolean;
   unhealthy: string[];
+  /** Of its available components; hexadecimal. */
+  componentsHash: string | null;
 };
 
 /** Every collector. */
@@ -16,7 +20,7 @@ export async function readPlanAgents(db: Db): Promise<PlanAgent[]> {
   const { rows } = await db.query<PlanAgent & { credentialName: string | null }>(
     `select a.uid, a.host_name as "hostName", a.os, a.arch, a.service_name as "serviceName", a.version, a.credential,
         e.name as "credentialName", a.credential_labels as "credentialLabels", a.attributes, a.connected as live,
-        a.unhealthy_components as unhealthy, c.hash is not null as "hasConfig",
+        a.unhealthy_components as unhealthy, encode(a.components_hash, 'hex') as "componentsHash", c.hash is not null as "hasConfig",
         case when a.remote_config_status = 1 then encode(c.hash, 'hex') end as "appliedConfig"
        from agents a left join configs c on c.hash = a.remote_config_hash
          left join enrollment_tokens e on a.credential = 'token:' || e.id::text
@@ -31,8 +35,8 @@ export async function planFingerprint(db: Db): Promise<string> {
     `select (select generation::text from gitops_state) || ':' ||
         (select count(*)::text from attempts where n = 0 and finished_at is null) || ':' || coalesce((select
         count(*)::text || ':' || sum(hashtextextended(concat_ws('|', uid, kind, host_name, service_name, os, arch, credential,
-          credential_labels, attributes, remote_config_hash is null, connected), 0))::text
-        from agents where kind = 'collector'), '') as print`,
+          credential_labels, attributes, remote_config_hash is null, connected, components_hash), 0))::text
+        from agents where kind = 'collector'), '') || ':' || (select count(*)::text from component_sets) as print`,
   );
   return rows[0]?.print ?? "";
 }
@@ -47,15 +51,31 @@ export async function readSnapshotOf(db: Db, commit: string): Promise<Snapshot |
   return row === undefined ? undefined : { ...row, generation: Number(row.generation) };
 }
 
-/** Keeps rendered bytes under their hash. */
+/** Keeps rendered bytes under their hash, with what they ask of a collector. */
 export async function putConfigs(db: Db, configs: ReadonlyMap<string, Uint8Array>): Promise<void> {
   if (configs.size === 0) return;
-  await db.query(
-    `insert into configs (hash, body) select decode(h, 'hex'), b from unnest($1::text[], $2::bytea[]) as c(h, b)
-     on conflict do nothing`,
-    [[...configs.keys()], [...configs.values()].map((bytes) => Buffer.from(bytes))],
+  const { rows: known } = await db.query<{ hash: string }>(
+    `select encode(c.hash, 'hex') as hash from unnest($1::text[]) as h(hash) join configs c on c.hash = decode(h.hash, 'hex')
+      where c.components is not null`,
+    [[...configs.keys()]],
   );
+  const kept = new Set(known.map((row) => row.hash));
+  const rows = [...configs].flatMap(([hash, bytes]) => (kept.has(hash) ? [] : [configRow(hash, bytes)]));
+  for (let at = 0; at < rows.length; at += PUT_ROWS)
+    await db.query(
+      `insert into configs (hash, body, components, pipelines)
+       select decode(c.hash, 'hex'), decode(c.body, 'hex'), c.components, c.pipelines
+         from jsonb_to_recordset($1) as c(hash text, body text, components text[], pipelines text[])
+       on conflict (hash) do update set components = excluded.components, pipelines = excluded.pipelines`,
+      [JSON.stringify(rows.slice(at, at + PUT_ROWS))],
+    );
 }
+const PUT_ROWS = 500;
+
+const configRow = (hash: string, bytes: Uint8Array) => {
+  const body = Buffer.from(bytes);
+  return { hash, body: body.toString("hex"), ...needsOf(parse(body.toString("utf8"))) };
+};
 
 export type Wanted = {
   host: string;

@@ -44,6 +44,15 @@ export type CollectorFacts = {
   configHash: string | null;
   configStatus: number;
   configError: string;
+  /** Pipelines in its health report, and those of the configuration that it should run; null: not known. */
+  pipelines?: readonly string[] | null;
+  expectedPipelines?: readonly string[] | null;
+  /** It refused this configuration, whatever it says now. */
+  failedConfig?: { hash: string; error: string } | null;
+  /** The configuration of ours that its effective one holds in full. */
+  effectiveOf?: string | null;
+  /** Components of the configuration that it should get, and does not have. */
+  missing?: readonly string[] | null;
 };
 export type PackageStatus = {
   allPackagesHash: string;

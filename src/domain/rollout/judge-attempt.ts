@@ -9,7 +9,8 @@
  *      └─► pending (the host's backoff)          a configuration that fails: rolling_back ─► rolled_back | failed
  */
 import { DateTime } from "luxon";
-import { CONTRACT_DEFAULTS, type FailureClass, type Step } from "../brand.ts";
+import { incompatibleText } from "../agents/config-state.ts";
+import { BRAND, CONTRACT_DEFAULTS, type FailureClass, type Step } from "../brand.ts";
 import { failureClassOf, isOutcome, type UpdateAttempt } from "../update/health-report.ts";
 import { CLASS_OF_STEP } from "../update/step-error.ts";
 import {
@@ -21,7 +22,8 @@ import {
   type Evidence,
   type Transition,
 } from "./attempt-facts.ts";
-import { judgeHealthWait, newlyUnhealthy } from "./judge-health-wait.ts";
+import { hasConfig } from "./applied-config.ts";
+import { healthOf, judgeHealthWait, newlyUnhealthy } from "./judge-health-wait.ts";
 import { BEFORE_STOP, type Part } from "./phases.ts";
 import { failOrTakeBack, judgeTakeBack } from "./take-back.ts";
 
@@ -56,7 +58,7 @@ function judgeDeadline(at: Evidence): Transition | undefined {
   return isBeforeStop && next.open === undefined ? { ...next, withdraw: true } : next;
 }
 
-function whyTooLate({ attempt, collector, target }: Evidence): { failureClass: FailureClass; error: string } {
+function whyTooLate({ attempt, collector, target, nowMs }: Evidence): { failureClass: FailureClass; error: string } {
   const goal = goalOf(target, attempt.direction);
   if (attempt.phase !== "health_wait")
     return { failureClass: "timeout", error: `timeout: no progress in ${attempt.phase} until the deadline` };
@@ -67,18 +69,16 @@ function whyTooLate({ attempt, collector, target }: Evidence): { failureClass: F
       failureClass: "timeout",
       error: `timeout: the collector still reports ${collector.version || "no version"}`,
     };
-  if (goal.config !== null && !isApplied(collector, goal.config))
+  if (goal.config !== null && !hasConfig(collector, goal.config, nowMs - attempt.offeredMs))
     return { failureClass: "configuration", error: "configuration: it was not applied until the deadline" };
   const worse = newlyUnhealthy(collector, target);
+  const verdict = healthOf(collector, goal.version);
   const what =
     worse.length > 0
       ? `unhealthy: ${worse.slice(0, 5).join(", ")}`
-      : collector.lastError || "not healthy for long enough";
+      : collector.lastError || (verdict.ok ? "not healthy for long enough" : verdict.because);
   return { failureClass: "health", error: `health: ${what}` };
 }
-
-const isApplied = (collector: CollectorFacts, hash: string): boolean =>
-  collector.configHash === hash && collector.configStatus === CONFIG_STATUS.applied;
 
 /** The attempt of the host that belongs to this one: same version, begun no earlier than two minutes before the offer. */
 export function matchHostAttempt({ attempt, target, updater }: Evidence): UpdateAttempt | undefined {
@@ -137,7 +137,8 @@ function judgeWithoutHostAttempt(at: Evidence): Transition | undefined {
   if (status.status === "installed" && collector?.version === wanted) return partDone(at, "package");
   if (status.status !== "install_failed") return undefined;
   const notBeforeMs = notBefore(status.error);
-  if (notBeforeMs === undefined || notBeforeMs <= at.nowMs) return undefined;
+  if (notBeforeMs === undefined) return failedWithoutAttempt(at, status.error);
+  if (notBeforeMs <= at.nowMs) return undefined;
   return {
     phase: "pending",
     close: "the host waits out its backoff",
@@ -145,6 +146,15 @@ function judgeWithoutHostAttempt(at: Evidence): Transition | undefined {
     error: status.error,
     progress: false,
   };
+}
+
+/**
+ * A failure that only the package status tells: of an updater that reports no attempts, and of a set that ours refuses before
+ * an attempt begins. An updater of ours otherwise tells the attempt too, with its steps: that is waited for.
+ */
+function failedWithoutAttempt(at: Evidence, error: string): Transition | undefined {
+  if (at.updater?.attempt != null && !error.startsWith(BRAND.unsupportedPackage)) return undefined;
+  return failOrTakeBack(at, failureClassOf(error) ?? "install", error || "the updater says that it failed, not why");
 }
 
 /** The moment that a host names when it refuses a re-offer inside its backoff, in ms since 1970. */
@@ -157,7 +167,8 @@ export function notBefore(error: string): number | undefined {
 function judgeConfig(at: Evidence): Transition | undefined {
   const { attempt, collector, target, offer } = at;
   const wanted = goalOf(target, attempt.direction).config;
-  if (collector === null || offer === null || !offer.sent || collector.configHash !== wanted) return undefined;
+  if (collector === null || offer === null || !offer.sent || wanted === null) return undefined;
+  if (collector.configHash !== wanted) return judgeOtherConfig(at, collector, wanted);
   if (collector.configStatus === CONFIG_STATUS.applied) return partDone(at, "config");
   if (collector.configStatus === CONFIG_STATUS.failed)
     return failOrTakeBack(
@@ -169,6 +180,21 @@ function judgeConfig(at: Evidence): Transition | undefined {
   return { phase: "applying", progress: true };
 }
 
+/** It reports another configuration than the one that was sent: it refused that one, or never answered. */
+function judgeOtherConfig(at: Evidence, collector: CollectorFacts, wanted: string): Transition | undefined {
+  const { attempt, target, nowMs } = at;
+  const { failedConfig = null } = collector;
+  if (failedConfig?.hash !== wanted)
+    return hasConfig(collector, wanted, nowMs - attempt.sinceMs) ? partDone(at, "config") : undefined;
+  const error = `configuration: ${failedConfig.error || "the host could not apply it"}`;
+  const isBack = collector.configHash === target.fromConfig && collector.configStatus === CONFIG_STATUS.applied;
+  const parts = partsOf(target, attempt.direction);
+  if (!isBack || parts.length > 1 || attempt.direction === "back") return failOrTakeBack(at, "configuration", error);
+  // Newer supervisors return by themselves: nothing is left to take back.
+  const text = `${error}; the agent returned to the configuration before by itself`;
+  return { phase: "rolled_back", failureClass: "configuration", error: text, close: "rolled back by the agent" };
+}
+
 /** A part is done: the next one is offered, after the last one the health wait begins. */
 function partDone(at: Evidence, part: Part): Transition | undefined {
   const { target, attempt, collector, nowMs } = at;
@@ -178,5 +204,26 @@ function partDone(at: Evidence, part: Part): Transition | undefined {
     return { phase: "health_wait", progress: true, healthFromMs: collector?.healthy === true ? nowMs : null };
   if (part === "package" && collector?.version !== goalOf(target, attempt.direction).version) return undefined;
   const open = openingOf(target, attempt.direction, next);
+  const missing = next === "config" ? (collector?.missing ?? []) : [];
+  if (missing.length > 0) return refuseSecondPart(at, missing);
   return { phase: "offered", part: next, progress: true, close: `${part} is done`, open };
+}
+
+/** The new version runs and lacks components of the configuration that belongs to it: the version returns too. */
+function refuseSecondPart({ target, attempt, nowMs, timing }: Evidence, missing: readonly string[]): Transition {
+  const error = `incompatible: ${incompatibleText(missing)}`;
+  const cause = { failureClass: "incompatible" as const, error };
+  if (attempt.direction === "back" || target.fromVersion === null)
+    return { phase: "failed", close: "failed", ...cause };
+  const open = { kind: "package", direction: "take_back", version: target.fromVersion, config: null } as const;
+  const deadlineMs = nowMs + timing.targetTimeoutMs;
+  return {
+    phase: "rolling_back",
+    part: "package",
+    close: "incompatible",
+    open,
+    deadlineMs,
+    healthFromMs: null,
+    ...cause,
+  };
 }

@@ -2,9 +2,12 @@
  * The health wait: the collector itself reports the version (and the configuration APPLIED) and stays healthy unbroken
  * for `healthWait`. Silence stops the clock and does not reset it; a restart or an unhealthy report starts it again.
  */
+import { judgeHealth, type HealthVerdict } from "../agents/judge-health.ts";
+import { hasConfig } from "./applied-config.ts";
 import {
   CONFIG_STATUS,
   goalOf,
+  type AttemptFacts,
   type CollectorFacts,
   type Evidence,
   type TargetChange,
@@ -42,20 +45,30 @@ function hasConfigFailed({ target, attempt, collector }: Evidence): boolean {
 
 /** Start of the unbroken health that counts, shifted by silence; null while it is not as it should be. */
 function healthyFrom({ attempt, target, nowMs }: Evidence, collector: CollectorFacts): number | null {
-  if (!isAsItShouldBe(attempt.direction, target, collector) || collector.healthySinceMs === null) return null;
+  if (!isAsItShouldBe(attempt, target, collector, nowMs) || collector.healthySinceMs === null) return null;
   if (attempt.healthFromMs === null)
     return collector.healthySinceMs > attempt.sinceMs ? collector.healthySinceMs : nowMs;
   const silentMs = attempt.silentFromMs === null ? 0 : Math.max(0, nowMs - attempt.silentFromMs);
   return Math.max(attempt.healthFromMs + silentMs, collector.healthySinceMs);
 }
 
-function isAsItShouldBe(direction: "forward" | "back", target: TargetChange, collector: CollectorFacts): boolean {
+function isAsItShouldBe(
+  { direction, offeredMs }: AttemptFacts,
+  target: TargetChange,
+  collector: CollectorFacts,
+  nowMs: number,
+): boolean {
   const goal = goalOf(target, direction);
-  if (goal.version !== null && collector.version !== goal.version) return false;
-  if (
-    goal.config !== null &&
-    (collector.configHash !== goal.config || collector.configStatus !== CONFIG_STATUS.applied)
-  )
-    return false;
-  return collector.healthy && newlyUnhealthy(collector, target).length === 0;
+  if (goal.config !== null && !hasConfig(collector, goal.config, nowMs - offeredMs)) return false;
+  return healthOf(collector, goal.version).ok && newlyUnhealthy(collector, target).length === 0;
 }
+
+/** The collector's own health: running what it should run, not only saying so. */
+export const healthOf = (collector: CollectorFacts, wantedVersion: string | null): HealthVerdict =>
+  judgeHealth({
+    healthy: collector.healthy,
+    version: collector.version,
+    wantedVersion,
+    pipelines: collector.pipelines ?? null,
+    expected: collector.expectedPipelines ?? null,
+  });

@@ -20,6 +20,8 @@ export type PlanHost = {
   want: WantedState;
   /** Set when the configuration does not render for this agent: it keeps what it has, others go on. */
   renderError: string | null;
+  /** Its collector lacks components of the wanted configuration; a newer version may bring them. */
+  isIncompatible?: boolean;
   /** What the commit that was compared last wanted; null for an agent that no plan has seen. */
   before: WantedState | null;
   /** Reported by the collector. `config` is the hash of ours that is applied, `started` that one of ours was sent. */
@@ -207,12 +209,15 @@ function planStragglers(
     if (host.hasFailed) continue;
     if (goals.isFirstRevision && !host.is.hasConfig && host.want.config !== null) {
       const first = targetOf(host, { version: null, config: host.want.config });
+      if (host.isIncompatible === true) continue;
       if (host.openIn !== "catch_up" && first !== undefined) catchUp.push(first);
       continue;
     }
     if (host.isTarget || host.openIn !== "none" || planned.has(host.uid)) continue;
     const goal = isUnderWay ? host.want : goals.of(host);
     const target = goal === null ? undefined : targetOf(host, goal);
+    // It waits for another configuration or build; each try would only be cancelled again.
+    if (host.isIncompatible === true && target?.toVersion === null) continue;
     if (target !== undefined && isDowngradeAllowed(input, host, target)) (isUnderWay ? joiners : catchUp).push(target);
   }
   return { joiners: joiners.toSorted(byOrder(order)), catchUp: catchUp.toSorted(byOrder(order)) };

@@ -3,6 +3,7 @@
  * never taken back here: the host does that itself, and a version that it accepted stays until someone asks.
  */
 import type { FailureClass } from "../brand.ts";
+import { hasConfig } from "./applied-config.ts";
 import {
   CONFIG_STATUS,
   partsOf,
@@ -62,7 +63,7 @@ export function judgeTakeBack(at: Evidence): Transition | undefined {
     collector.healthy &&
     (attempt.part === "package"
       ? collector.version === target.fromVersion
-      : collector.configHash === target.fromConfig && collector.configStatus === CONFIG_STATUS.applied);
+      : target.fromConfig !== null && hasConfig(collector, target.fromConfig, nowMs - attempt.sinceMs));
   if (isBack) return nextTakeBack(at) ?? { phase: "rolled_back", close: "taken back" };
   const hasFailed =
     attempt.part === "config" &&
