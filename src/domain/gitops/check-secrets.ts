@@ -44,6 +44,10 @@ function freeFormAreas({ object }: Located): [Path, Plain][] {
   }
 }
 
+/** What ends in a collector's configuration; the other areas go to an executor. */
+const forCollectors = ({ object }: Located, path: Path): boolean =>
+  object.kind !== "Executor" && path.slice(0, 3).join(".") !== "spec.update.params";
+
 function scan(located: Located, path: Path, value: Plain): Issue[] {
   if (Array.isArray(value)) return value.flatMap((item, index) => scan(located, [...path, index], item));
   if (!isPlainMap(value)) return [];
@@ -51,7 +55,9 @@ function scan(located: Located, path: Path, value: Plain): Issue[] {
     const at = [...path, key];
     if (typeof member !== "string") return scan(located, at, member);
     if (member === "" || !SECRET_KEY.test(snakeCase(key)) || REFERENCE.test(member)) return [];
-    const hint = "write ${env:NAME} or ${file:/path}; the collector resolves it on the host";
+    const hint = forCollectors(located, path)
+      ? "write ${env:NAME} or ${file:/path}; the collector resolves it on the host"
+      : "let the executor's own side hold it; Git only names secrets";
     const message = `${key} looks like a secret in plain text`;
     return [report(located, { code: "plaintext_secret", path: at, at: "key", message, hint })];
   });

@@ -21,7 +21,11 @@ export function readObject(file: string, document: SourceDocument): ReadObject {
   const { data } = document;
   const source: Source = { file, document, ...namesOf(data) };
   if (!isPlainMap(data)) {
-    const findings = ["apiVersion", "kind"].map((field) => missing(field, "the document is not a map"));
+    const hint = Array.isArray(data) ? { hint: "write one object per document, separated by ---" } : {};
+    const findings = ["apiVersion", "kind"].map((field) => ({
+      ...missing(field, "the document is not a map"),
+      ...hint,
+    }));
     return { source, object: undefined, issues: findings.map((finding) => issueAt(source, finding)) };
   }
   const kind = KINDS.find((known) => known === data["kind"]);

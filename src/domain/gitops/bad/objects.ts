@@ -400,3 +400,24 @@ export const OTHERS: BadCase[] = [
     ),
   },
 ];
+
+export const SECRETS: BadCase[] = [
+  {
+    what: "secrets that the server does not allow, or not for this address",
+    codes: ["secret_not_allowed"],
+    secrets: [{ kind: "env", name: "HOOK", urlPrefixes: ["https://hooks.example.com/otelcol/"] }],
+    files: {
+      ...executor("type: webhook\nwebhook: {url: https://evil.example.com/otelcol/, secretEnv: HOOK}\n"),
+      "executors/y.yaml": object(
+        "Executor",
+        "y",
+        "type: webhook\nwebhook: {url: https://hooks.example.com/otelcol/x, secretEnv: HOOK}\n",
+      ),
+      "executors/z.yaml": object(
+        "Executor",
+        "z",
+        "type: awx\nawx: {url: https://awx.example.com, jobTemplate: 7, tokenFile: awx-token}\n",
+      ),
+    },
+  },
+];

@@ -1,4 +1,5 @@
 /** Bad repositories: what each is made of. A case is a small valid repository with one kind of fault put into it. */
+import type { SecretRules } from "../check-secret-names.ts";
 import type { IssueCode } from "../issue-codes.ts";
 import type { Limits, RepositoryFile } from "../repository-files.ts";
 
@@ -10,6 +11,8 @@ export type BadCase = {
   limits?: Partial<Limits>;
   /** Entries whose mode is not that of a regular file. */
   modes?: Record<string, string>;
+  /** The server's `executors.secrets`, where the case is about them. */
+  secrets?: SecretRules;
 };
 
 /** Text without the indentation that it has only because it stands in a program. */
