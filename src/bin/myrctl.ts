@@ -9,6 +9,6 @@ const { version } = JSON.parse(readFileSync(packageFile, "utf8")) as { version: 
 process.exitCode = await runMyrctl(
   process.argv.slice(2),
   process.env,
-  { out: (text) => console.log(text), err: (text) => console.error(text) },
+  { out: (text) => console.log(text), err: (text) => console.error(text), isTerminal: process.stdout.isTTY },
   version,
 );

@@ -3,10 +3,17 @@ import type { Command } from "commander";
 import { createClient, type Client } from "./client.ts";
 import { findConnection, type ConnectionOptions } from "./connection.ts";
 import type { Output } from "./print.ts";
+import { paintFor, type Paint } from "./terminal.ts";
 
 export type Context = {
   client: () => Promise<Client>;
   io: Output;
+  /** Colours, where they are welcome. */
+  paint: Paint;
+  /** Of myrctl. */
+  version: string;
+  /** How the reader calls this program. */
+  self: string;
   /** Prints `value` as JSON with `--json`, else `text`. */
   show: (value: unknown, text: () => string) => void;
   exitCode: (code: number) => void;
@@ -24,6 +31,9 @@ export function contextOf(
   return {
     io,
     exitCode,
+    paint: paintFor(env, io.isTerminal === true),
+    version: program.version() ?? "",
+    self: env["npm_command"] === "exec" ? "npx myrctl" : "myrctl",
     client: async () => createClient(await findConnection(program.opts<Globals>(), env)),
     show: (value, text) => io.out(program.opts<Globals>().json === true ? JSON.stringify(value, null, 2) : text()),
   };

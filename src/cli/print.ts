@@ -1,5 +1,10 @@
 /** What myrctl writes: tables for people, JSON for programs. */
-export type Output = { out: (text: string) => void; err: (text: string) => void };
+export type Output = {
+  out: (text: string) => void;
+  err: (text: string) => void;
+  /** Standard output is a terminal: colours are welcome. */
+  isTerminal?: boolean;
+};
 
 export type Column<T> = [title: string, of: (row: T) => string | number | null | undefined];
 

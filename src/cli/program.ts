@@ -6,11 +6,14 @@ import { addAudit } from "./audit.ts";
 import { ApiProblem, NoAnswer } from "./client.ts";
 import { contextOf } from "./command.ts";
 import { UsageError } from "./connection.ts";
+import { addDiff } from "./diff.ts";
 import { addFleets } from "./fleets.ts";
 import { addGitops } from "./gitops.ts";
 import type { Output } from "./print.ts";
-
+import { addInit } from "./init.ts";
+import { addRender } from "./render.ts";
 import { addRollouts } from "./rollouts.ts";
+import { addSchema } from "./schema.ts";
 import { addTokens } from "./tokens.ts";
 import { addValidate } from "./validate.ts";
 
@@ -41,8 +44,9 @@ export async function runMyrctl(
   const context = contextOf(program, env, io, (code) => {
     exitCode = code;
   });
-  const groups = [addValidate, addAgents, addFleets, addRollouts, addGitops, addArtifacts, addTokens, addAudit];
-  for (const add of groups) add(program, context);
+  const repository = [addInit, addValidate, addRender, addDiff, addSchema];
+  const server = [addAgents, addFleets, addRollouts, addGitops, addArtifacts, addTokens, addAudit];
+  for (const add of [...repository, ...server]) add(program, context);
   inherit(program);
   try {
     await program.parseAsync(argv, { from: "user" });

@@ -17,6 +17,15 @@ export function judgeBranch(branch: string): string | undefined {
   return branch.length > 200 ? "must not be longer than 200 characters" : undefined;
 }
 
+/** What is wrong with a revision such as `HEAD~2`, `v1` or a commit's name, or undefined: it may be no option of git. */
+export function judgeRevision(revision: string): string | undefined {
+  if (revision === "") return "must not be empty";
+  if (revision.startsWith("-")) return "must not begin with -";
+  // oxlint-disable-next-line no-control-regex -- git's answer would be read wrongly
+  if (/[\u0000-\u001f\u007f]/.test(revision)) return "must not contain controls";
+  return revision.length > 200 ? "must not be longer than 200 characters" : undefined;
+}
+
 const SCHEMES = new Set(["https:", "http:", "ssh:", "git:", "file:"]);
 const SCP_LIKE = /^(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?!\/\/)[^-].*$/;
 
