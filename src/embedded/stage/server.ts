@@ -45,6 +45,13 @@ export async function prepareServer(options: ServerOptions): Promise<DemoServer>
       trustedRootFile: options.trustedRootFile,
       stagingDir: join(folder, "staging"),
     },
+    // what examples/quickstart names; its executors serve fleets that have no hosts in the demo
+    executors: {
+      secrets: [
+        { file: "awx-token", urlPrefixes: ["https://awx.example.com/"] },
+        { env: "DEPLOY_HOOK_SECRET", urlPrefixes: ["https://deploy.example.com/"] },
+      ],
+    },
     depots: options.depots,
     database: { urlFile },
     temporal: { address: options.temporalAddress, ...(options.temporalUiUrl && { uiUrl: options.temporalUiUrl }) },
