@@ -7,8 +7,8 @@ import type { Path } from "./yaml-convert.ts";
 
 const SECRET_KEY =
   /(?:^|[_-])(?:password|passwd|passphrase|secret|token|api[_-]?key|apikey|authorization|private[_-]?key|access[_-]?key)$/i;
-/** References that the collector or the templates resolve, and text that only looks like a secret's place. */
-const REFERENCE = /\$\{(?:env:|file:)?[^}]+\}|\{\{|\{%/;
+/** References that the collector or the templates resolve; receiver_creator evaluates what stands in backticks. */
+const REFERENCE = /\$\{(?:env:|file:)?[^}]+\}|\{\{|\{%|^`[^`]+`$/;
 
 export function checkSecrets(revision: Revision): Issue[] {
   return revision.located.flatMap((located) =>
