@@ -120,19 +120,3 @@ export async function readAgent(db: Db, uid: string): Promise<AgentDetailView | 
   );
   return { ...rows[0], connections: connections.rows };
 }
-
-/** Removes an agent that is not connected. `connected`: it was left alone; undefined: there is none. */
-export async function deleteAgent(
-  tx: Db,
-  uid: string,
-): Promise<{ hostName: string; outcome: "deleted" | "connected" } | undefined> {
-  const { rows } = await tx.query<{ hostName: string; connected: boolean }>(
-    `select host_name as "hostName", connected from agents where uid = $1 for update`,
-    [uid],
-  );
-  const row = rows[0];
-  if (row === undefined) return undefined;
-  if (row.connected) return { hostName: row.hostName, outcome: "connected" };
-  await tx.query("delete from agents where uid = $1", [uid]);
-  return { hostName: row.hostName, outcome: "deleted" };
-}

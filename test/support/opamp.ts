@@ -44,7 +44,10 @@ export async function startOpamp(db: TestDatabase, settings: Settings = {}): Pro
     channels: Object.values(CHANNELS),
     onError: (e) => errors.push(e),
   });
-  const http = createServer(settings.onRequest ?? ((_, response) => response.writeHead(404).end()));
+  const http = createServer((request, response) => {
+    if (request.url === "/v1/opamp") server.answer(request, response);
+    else (settings.onRequest ?? ((_, other) => other.writeHead(404).end()))(request, response);
+  });
   await new Promise<void>((resolve) => http.listen(settings.port ?? 0, "127.0.0.1", resolve));
   const { port } = http.address() as AddressInfo;
   const server = createOpampServer({
@@ -60,7 +63,11 @@ export async function startOpamp(db: TestDatabase, settings: Settings = {}): Pro
         downloadTokenTtlMs: settings.downloadTokenTtlMs ?? 3_600_000,
         agentBaseUrls: settings.agentBaseUrls ?? [],
       },
-      agents: { offlineAfterMs: settings.offlineAfterMs ?? 70_000, acceptRate: settings.acceptRate ?? 10_000 },
+      agents: {
+        offlineAfterMs: settings.offlineAfterMs ?? 70_000,
+        forgetAfterMs: settings.forgetAfterMs ?? 30 * 86_400_000,
+        acceptRate: settings.acceptRate ?? 10_000,
+      },
     },
   });
   server.attach(http);

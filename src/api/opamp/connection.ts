@@ -9,6 +9,13 @@ import type { Credential } from "./credentials.ts";
 
 export const CLOSE = { goingAway: 1001, malformed: 1007, policy: 1008, tryLater: 1013, replaced: 4001 } as const;
 
+/**
+ * The largest message that is taken from an agent, after inflation. The specification recommends 64 MiB; what agents
+ * really send is a few KiB, and the largest that is kept of it, an effective configuration, is 4 MiB. Ten thousand
+ * connections may each begin a message at once, so less is better.
+ */
+export const MAX_MESSAGE_BYTES = 16 * 1024 ** 2;
+
 export abstract class Connection {
   abstract readonly transport: "websocket" | "http";
   readonly credential: Credential;
@@ -17,6 +24,10 @@ export abstract class Connection {
   agent: Agent | undefined;
   /** The UID that it was told to use instead of one that it may not use. */
   assignedUid: string | undefined;
+  /** The UID that it may not use. */
+  refusedUid: string | undefined;
+  /** Until then (monotonic milliseconds) nothing that it says is looked at. */
+  parkedUntilMs = 0;
   /** The server's capabilities were told: once is enough. */
   greeted = false;
   /** Frames that wait for the agent's row to be read, and whether one is being worked on. */
@@ -47,7 +58,9 @@ export abstract class Connection {
     return this.sendFrame(encodeServerToAgent(message));
   }
 
-  /** The same with an encoded message, header byte included. */
+  /** Answers that nothing is new. */
+  abstract acknowledge(instanceUid: string): void;
+  /** The same as `send` with an encoded message, header byte included. */
   abstract sendFrame(frame: Uint8Array): boolean;
   /** Asks the other end for a sign of life, where the transport can. */
   abstract ping(): void;

@@ -1,39 +1,49 @@
 /**
- * Who is still there. Pings find sockets whose other end is gone although TCP believes otherwise; an agent that promised
- * heartbeats and is silent is cut; rows of agents that nobody heard become offline, whichever process held them.
+ * Who is still there, and may be. Pings find sockets whose other end is gone although TCP believes otherwise; an agent that
+ * promised heartbeats and is silent is cut; rows of agents that nobody heard become offline, whichever process held them;
+ * whose credential ends loses its connection; whoever is away for very long is forgotten.
  */
 import { CHANNELS } from "../../domain/channels.ts";
 import { AGENT_CAPABILITY, hasBit } from "../../protocol/messages.ts";
-import { endedEnrollments, markSilent } from "../../store/agents.ts";
+import { markSilent } from "../../store/agents.ts";
 import { notify, type Pool } from "../../store/database.ts";
-import { CLOSE, type Connection } from "./connection.ts";
+import { CLOSE, MAX_MESSAGE_BYTES, type Connection } from "./connection.ts";
+import type { Credentials } from "./credentials.ts";
 import type { Fold } from "./fold.ts";
+import { WebSocketConnection } from "./websocket-connection.ts";
 
 export type Liveness = {
   /** A sign of life that is no message. */
   alive(connection: Connection): void;
+  /** Ends connections whose credential has ended; also done every two seconds. */
+  cutEnded(): Promise<void>;
   stop(): Promise<void>;
 };
 type Deps = {
   pool: Pool;
   connections: ReadonlySet<Connection>;
+  credentials: Pick<Credentials, "ended">;
   fold: Fold;
   now: () => Date;
   offlineAfterMs: number;
   /** Default 10 s: what a lost notification costs at most. */
   sweepMs: number | undefined;
   sweepOffers: () => Promise<void>;
+  forgetAway: () => Promise<void>;
   onError: (error: unknown) => void;
 };
 
 const SWEEP_MS = 10_000;
+/** A credential that ended by a clock, or whose notification was lost, costs at most this long. */
+const CREDENTIALS_MS = 2_000;
 /** Each connection is pinged every third sweep, a third of them at a time. */
 const PING_EVERY = 3;
+/** What all connections together may hold of messages that are not whole yet. */
+const MAX_PARTIAL_BYTES = 16 * MAX_MESSAGE_BYTES;
 
 export function createLiveness(deps: Deps): Liveness {
-  const { pool, connections, fold, now, offlineAfterMs, onError } = deps;
+  const { connections, fold, now, offlineAfterMs, onError } = deps;
   let round = 0;
-  let running: Promise<void> = Promise.resolve();
 
   const cutSilent = (): void => {
     const nowMs = performance.now();
@@ -48,26 +58,27 @@ export function createLiveness(deps: Deps): Liveness {
     }
     round++;
   };
-  const cutEnded = async (): Promise<void> => {
-    const ids = new Set(Array.from(connections, ({ credential }) => credential.tokenId));
-    const ended = new Set(ids.size === 0 ? [] : await endedEnrollments(pool, Array.from(ids), now()));
-    for (const connection of connections)
-      if (ended.has(connection.credential.tokenId)) connection.close(CLOSE.policy, "the credential has ended");
-  };
   const markOffline = async (): Promise<void> => {
-    const silent = await markSilent(pool, new Date(now().getTime() - offlineAfterMs), now());
-    if (silent.length > 0) await notify(pool, CHANNELS.agents);
+    const silent = await markSilent(deps.pool, new Date(now().getTime() - offlineAfterMs), now());
+    if (silent.length > 0) await notify(deps.pool, CHANNELS.agents);
   };
+  const cutEnded = (): Promise<void> => endConnections(deps);
   const sweep = async (): Promise<void> => {
     cutSilent();
-    const steps = await Promise.allSettled([cutEnded(), markOffline(), deps.sweepOffers()]);
+    const steps = await Promise.allSettled([markOffline(), deps.sweepOffers(), deps.forgetAway()]);
     for (const step of steps) if (step.status === "rejected") onError(step.reason);
   };
-  const timer = setInterval(() => {
-    running = running.then(sweep);
-  }, deps.sweepMs ?? SWEEP_MS);
-  timer.unref();
+  const sweeps = every(deps.sweepMs ?? SWEEP_MS, sweep, onError);
+  const checks = every(
+    Math.min(CREDENTIALS_MS, deps.sweepMs ?? SWEEP_MS),
+    async () => {
+      cutLargestPartial(connections);
+      await cutEnded();
+    },
+    onError,
+  );
   return {
+    cutEnded,
     alive(connection) {
       connection.aliveAtMs = performance.now();
       const { agent } = connection;
@@ -78,8 +89,60 @@ export function createLiveness(deps: Deps): Liveness {
       fold.heard(agent);
     },
     async stop() {
+      await Promise.all([sweeps.stop(), checks.stop()]);
+    },
+  };
+}
+
+/** Does something again and again, never twice at once. */
+function every(
+  ms: number,
+  work: () => Promise<void>,
+  onError: (error: unknown) => void,
+): { stop: () => Promise<void> } {
+  let running: Promise<void> = Promise.resolve();
+  let isRunning = false;
+  const timer = setInterval(() => {
+    if (isRunning) return;
+    isRunning = true;
+    running = work()
+      .catch(onError)
+      .finally(() => (isRunning = false));
+  }, ms);
+  timer.unref();
+  return {
+    async stop() {
       clearInterval(timer);
       await running;
     },
   };
+}
+
+async function endConnections({ connections, credentials, now }: Deps): Promise<void> {
+  if (connections.size === 0) return;
+  const ended = await credentials.ended(new Set(Array.from(connections, ({ credential }) => credential)));
+  const nowMs = now().getTime();
+  for (const connection of connections) {
+    const { name, endsAtMs } = connection.credential;
+    if (ended.has(name) || (endsAtMs !== undefined && endsAtMs <= nowMs))
+      connection.close(CLOSE.policy, "the credential has ended");
+  }
+}
+
+/** Over the bound, those that hold most end first: nobody who sends whole messages is one of them. */
+function cutLargestPartial(connections: ReadonlySet<Connection>): void {
+  const nowMs = performance.now();
+  const partial: { connection: Connection; bytes: number }[] = [];
+  let sum = 0;
+  for (const connection of connections) {
+    const bytes = connection instanceof WebSocketConnection ? connection.partialBytes(nowMs) : 0;
+    sum += bytes;
+    if (bytes > 0) partial.push({ connection, bytes });
+  }
+  if (sum <= MAX_PARTIAL_BYTES) return;
+  for (const { connection, bytes } of partial.toSorted((a, b) => b.bytes - a.bytes)) {
+    connection.cut();
+    sum -= bytes;
+    if (sum <= MAX_PARTIAL_BYTES) return;
+  }
 }

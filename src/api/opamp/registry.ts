@@ -18,6 +18,10 @@ export type Agent = {
   lastSequence: bigint | undefined;
   /** Full state was asked for over this connection, and has not come yet. */
   askedFull: boolean;
+  /** By its row, the other process that holds its connection. */
+  heldBy: string | undefined;
+  /** Another process speaks for it, or it was deleted: nothing of this picture is written any more. */
+  gone: boolean;
 };
 
 export type Registry = {
@@ -30,7 +34,8 @@ export type Registry = {
 
 const BATCH = 500;
 
-export function createRegistry(pool: Pool): Registry {
+/** `replica` names this process in rows. */
+export function createRegistry(pool: Pool, replica: string): Registry {
   const agents = new Map<string, Agent>();
   const asked = new Map<string, Promise<Agent>>();
   let batch: { uids: string[]; rows: Promise<Map<string, AgentRecord>> } | undefined;
@@ -59,6 +64,8 @@ export function createRegistry(pool: Pool): Registry {
       connection: undefined,
       lastSequence: record?.sequenceNum,
       askedFull: false,
+      heldBy: holderOf(record, replica),
+      gone: false,
     };
     agents.set(uid, agent);
     return agent;
@@ -78,3 +85,6 @@ export function createRegistry(pool: Pool): Registry {
     all: () => agents.values(),
   };
 }
+
+const holderOf = (record: AgentRecord | undefined, replica: string): string | undefined =>
+  record?.connected === true && record.replica !== replica ? (record.replica ?? undefined) : undefined;

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { LinkChange } from "../../store/agents.ts";
 import { audit } from "../../store/audit.ts";
 import type { Pool } from "../../store/database.ts";
-import type { Renamed } from "./receive.ts";
+import type { Renamed } from "./who-speaks.ts";
 
 /** Errors of a database that is away come with every batch: one line of them in this time. */
 const LOG_EVERY_MS = 5_000;

@@ -1,34 +1,40 @@
 /** The OpAMP side of the API process, put together: door, registry, receive, fold, delivery, liveness. */
 import { randomBytes, randomUUID } from "node:crypto";
-import type { Server } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import type { WebSocket } from "ws";
-import { AGENT_CAPABILITY, COMMAND, hasBit, SERVER_FLAG } from "../../protocol/messages.ts";
-import type { ServerToAgent } from "../../protocol/messages.ts";
 import { uuidV7 } from "../../protocol/uid.ts";
 import type { Pool } from "../../store/database.ts";
 import type { Listener } from "../../store/listen.ts";
+import { createAdmission } from "./admission.ts";
 import { CLOSE, type Connection } from "./connection.ts";
-import { createCredentials } from "./credentials.ts";
+import { createCredentials, type Credentials } from "./credentials.ts";
 import { createDelivery } from "./deliver-offers.ts";
 import { createFold } from "./fold.ts";
-import { createLiveness } from "./liveness.ts";
+import { createFollowUps } from "./follow-ups.ts";
+import { createForgetAway } from "./forget-away.ts";
+import { createIdentityAudit } from "./identity-audit.ts";
+import { createLiveness, type Liveness } from "./liveness.ts";
+import { createPeers } from "./peers.ts";
 import { createReceive } from "./receive.ts";
-import { createRegistry, type Registry } from "./registry.ts";
+import { createRefusalLog, whoOf, type Refused } from "./refusal-log.ts";
+import { createRegistry } from "./registry.ts";
 import { createReports, throttledErrors } from "./reports.ts";
 import { createSeal } from "./seal.ts";
 import { createDoor } from "./upgrade.ts";
-import { WebSocketConnection } from "./websocket-connection.ts";
+import { createHttp, listen } from "./transports.ts";
+import { createWhoSpeaks } from "./who-speaks.ts";
 
 /** The part of the server's settings that is used here. */
 export type OpampSettings = {
   server: { publicUrl: string };
   artifacts: { downloadTokenTtlMs: number; agentBaseUrls: readonly string[] };
-  agents: { offlineAfterMs: number; acceptRate: number };
+  /** `heartbeatIntervalMs`: default 30 s, as agents have it by themselves. */
+  agents: { offlineAfterMs: number; forgetAfterMs: number; acceptRate: number; heartbeatIntervalMs?: number };
 };
 export type OpampDeps = {
   pool: Pool;
-  /** Must listen to CHANNELS.offers. */
+  /** Must listen to all of CHANNELS. */
   listener: Listener;
   settings: OpampSettings;
   /** `secrets.keyFile`: the first signs and seals, all of them open. */
@@ -41,116 +47,156 @@ export type OpampDeps = {
 export type OpampServer = {
   /** Answers WebSocket upgrades at /v1/opamp of this HTTP server. */
   attach(server: Server): void;
+  /** Answers a request at /v1/opamp that is no upgrade: the plain HTTP transport. */
+  answer(request: IncomingMessage, response: ServerResponse): void;
   /** Tells agents to come back elsewhere, writes what is in memory; at most 10 s. */
   close(): Promise<void>;
   connections(): number;
   /** Of this process since it started. */
   stats(): { connections: number; connected: number; refused: number };
-  /** Restarts the agent's collector, if it is connected here and can. */
-  restart(uid: string): "sent" | "not_connected" | "not_supported";
-  /** Asks the agent for everything it knows. */
-  askFullState(uid: string): "sent" | "not_connected";
 };
 
 const CLOSE_MS = 5_000;
+const DEFAULT_HEARTBEAT_MS = 30_000;
 
 export function createOpampServer(deps: OpampDeps): OpampServer {
-  const { settings, log, now } = deps;
+  const { pool, settings, log, now } = deps;
   const count = { connected: 0, refused: 0 };
   const connections = new Set<Connection>();
   const sockets = new Set<WebSocket>();
   const onError = throttledErrors(log);
-  const { registry, fold, delivery, receive } = createConversation(deps, onError);
-  const liveness = createLiveness({
-    pool: deps.pool,
+  const say = createRefusalLog(log);
+  const onRefused = (refused: Refused): void => {
+    count.refused++;
+    say(refused);
+  };
+  const credentials = createCredentials({ pool, now });
+  const talk = createConversation(deps, credentials, () => void liveness.cutEnded().catch(onError), onRefused, onError);
+  const { registry, fold, delivery, receive } = talk;
+  const liveness: Liveness = createLiveness({
+    pool,
     connections,
+    credentials,
     fold,
     now,
     onError,
     offlineAfterMs: settings.agents.offlineAfterMs,
     sweepMs: deps.sweepMs,
-    sweepOffers: () => delivery.sweep(),
+    sweepOffers() {
+      talk.follow.sweep();
+      return delivery.sweep();
+    },
+    forgetAway: createForgetAway({ pool, now, afterMs: settings.agents.forgetAfterMs }),
   });
+  const acceptPerSecond = settings.agents.acceptRate;
+  const admission = createAdmission({ credentials, acceptPerSecond, chance: Math.random, now, onError });
   const door = createDoor({
-    now,
+    admission,
     onError,
-    chance: Math.random,
-    acceptPerSecond: settings.agents.acceptRate,
-    credentials: createCredentials({ pool: deps.pool, now }),
-    onRefused: () => void count.refused++,
-    onConnection(socket, credential, address) {
-      const connection = new WebSocketConnection(socket, credential, address, performance.now());
-      connections.add(connection);
-      sockets.add(socket);
+    onRefused: ({ code }, address) => onRefused({ code, address }),
+    onConnection(websocket, socket, credential) {
       count.connected++;
-      socket.on("message", (data, isBinary) => receive.frame(connection, data as Buffer, isBinary));
-      socket.on("pong", () => liveness.alive(connection));
-      socket.on("error", (error) => log.info({ address, error: error.message }, "OpAMP connection failed"));
-      socket.on("close", (code) => {
-        connections.delete(connection);
-        sockets.delete(socket);
-        receive.closed(connection, code);
-      });
+      sockets.add(websocket);
+      websocket.once("close", () => sockets.delete(websocket));
+      listen({ websocket, socket }, credential, { connections, receive, liveness, onRefused, log });
     },
   });
+  const http = createHttp({ admission, registry, receive, delivery, connections }, onRefused, onError);
   return {
     attach: (server) => door.attach(server),
+    answer: http.answer,
     connections: () => connections.size,
     stats: () => ({ connections: connections.size, ...count }),
-    ...createCommands(registry),
     async close() {
-      door.shut();
-      await Promise.all([liveness.stop(), delivery.stop()]);
+      admission.shut();
+      await Promise.all([liveness.stop(), delivery.stop(), talk.stop()]);
       await closeAll(sockets);
+      for (const connection of connections) connection.close(CLOSE.goingAway, "the server is going away");
       await fold.stop();
     },
   };
 }
 
 /** What is said, and what it leads to. */
-function createConversation({ pool, listener, settings, keys, log, now }: OpampDeps, onError: (e: unknown) => void) {
+function createConversation(
+  { pool, listener, settings, keys, log, now }: OpampDeps,
+  credentials: Credentials,
+  cutEnded: () => void,
+  onRefused: (refused: Refused) => void,
+  onError: (e: unknown) => void,
+) {
   const [key] = keys;
   if (key === undefined) throw new TypeError("the OpAMP server needs a key");
+  const replica = randomUUID();
   const reports = createReports({ pool, log, now, onError });
-  const registry = createRegistry(pool);
-  const fold = createFold({ pool, registry, replica: randomUUID(), now, onError, onLinks: reports.links });
+  const registry = createRegistry(pool, replica);
+  const seal = createSeal(keys);
+  const heartbeatIntervalMs = settings.agents.heartbeatIntervalMs ?? DEFAULT_HEARTBEAT_MS;
+  const follow = createFollowUps({ pool, listener, registry, seal, heartbeatIntervalMs, now, onError });
+  const written = { onLinks: reports.links, onWritten: follow.written };
+  const fold = createFold({ pool, registry, replica, now, onError, ...written });
   const { downloadTokenTtlMs, agentBaseUrls } = settings.artifacts;
-  const delivery = createDelivery({
-    pool,
-    listener,
-    registry,
-    key,
-    now,
-    onError,
-    settings: { downloadTokenTtlMs, agentBaseUrls, publicUrl: settings.server.publicUrl },
-  });
+  const publicUrl = settings.server.publicUrl;
+  const sending = { downloadTokenTtlMs, agentBaseUrls, publicUrl };
+  const delivery = createDelivery({ pool, listener, registry, key, now, onError, settings: sending });
+  const { who, stop: stopIdentity } = createIdentity(
+    { pool, listener, now },
+    { registry, fold, replica, onRenamed: reports.renamed, credentials, cutEnded, onError },
+  );
   const receive = createReceive({
-    registry,
+    who,
     fold,
     now,
     onError,
-    onRenamed: reports.renamed,
-    seal: createSeal(keys),
-    newUid: () => uuidV7(now().getTime(), randomBytes(10)),
+    seal,
+    onReport: follow.reported,
     onAttached: (agent) => void delivery.wake(agent.uid),
+    onRefused: (connection, code, because) => onRefused({ code, ...whoOf(connection), because }),
   });
-  return { registry, fold, delivery, receive };
+  const stop = async (): Promise<void> => {
+    await follow.stop();
+    await stopIdentity();
+  };
+  return { registry, fold, delivery, receive, follow, stop };
 }
 
-function createCommands(registry: Registry): Pick<OpampServer, "restart" | "askFullState"> {
-  const send = (uid: string, what: Partial<ServerToAgent>): "sent" | "not_connected" => {
-    const message = { instanceUid: uid, flags: 0n, capabilities: 0n, ...what };
-    return registry.get(uid)?.connection?.send(message) === true ? "sent" : "not_connected";
-  };
-  return {
-    restart(uid) {
-      const record = registry.get(uid)?.record;
-      if (record !== undefined && !hasBit(record.capabilities, AGENT_CAPABILITY.acceptsRestartCommand))
-        return "not_supported";
-      return send(uid, { command: { type: COMMAND.restart } });
+type IdentityParts = Pick<Parameters<typeof createWhoSpeaks>[0], "registry" | "fold" | "onRenamed"> & {
+  replica: string;
+  credentials: Credentials;
+  cutEnded: () => void;
+  onError: (error: unknown) => void;
+};
+
+/** Who speaks here, and what the processes of one database tell each other about it. */
+function createIdentity({ pool, listener, now }: Pick<OpampDeps, "pool" | "listener" | "now">, parts: IdentityParts) {
+  const { registry, fold, replica, onRenamed, credentials, cutEnded, onError } = parts;
+  const audited = createIdentityAudit({ pool, now, onError });
+  const who = createWhoSpeaks({
+    registry,
+    fold,
+    now,
+    newUid: () => uuidV7(now().getTime(), randomBytes(10)),
+    onRenamed,
+    onMoved: audited.moved,
+    onTakenOver: (uid) => peers.took(uid),
+  });
+  const peers = createPeers({
+    pool,
+    listener,
+    replica,
+    onError,
+    onMovedAway: (uid) => who.letGo(uid),
+    onDeleted: (uid) => who.forget(uid),
+    onCredentials() {
+      credentials.forget();
+      cutEnded();
     },
-    askFullState: (uid) => send(uid, { flags: SERVER_FLAG.reportFullState }),
+  });
+  const stop = async (): Promise<void> => {
+    peers.stop();
+    await audited.stop();
   };
+  return { who, stop };
 }
 
 /** Says goodbye to all; whoever has not answered within the bound is cut. */

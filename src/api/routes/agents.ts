@@ -6,9 +6,10 @@ import { failure } from "../../domain/errors.ts";
 import * as rest from "../../domain/rest/agent.ts";
 import { uid } from "../../domain/rest/common.ts";
 import { problems } from "../../domain/rest/problem.ts";
-import { deleteAgent, listAgents, readAgent, type AgentDetailView, type AgentView } from "../../store/agent-list.ts";
+import { listAgents, readAgent, type AgentDetailView, type AgentView } from "../../store/agent-list.ts";
 import { appendAudit } from "../../store/audit.ts";
 import { notify, transaction, type Pool } from "../../store/database.ts";
+import { deleteAgent } from "../../store/forget-agents.ts";
 import { principalOf, type Principal } from "../auth.ts";
 import { explainAgent, whyNow } from "../explain-agent.ts";
 
@@ -66,12 +67,13 @@ export const agentRoutes =
       config: { access: "admin" },
       schema: {
         tags,
-        summary: "Forget an agent that is gone; its open target is cancelled. Needs a reason",
+        summary:
+          "Forget an agent: its connection ends, and if it comes back it is a new one. Needs a reason; while an update of it runs also force",
         params,
         body: rest.deleteBody,
         response: { ...problems, 200: rest.deleted },
       },
-      handler: async (request) => remove(deps, request.params.uid, request.body?.reason ?? "", principalOf(request)),
+      handler: async (request) => remove(deps, request.params.uid, request.body ?? {}, principalOf(request)),
     });
   };
 
@@ -81,13 +83,19 @@ async function must(pool: Pool, id: string): Promise<AgentDetailView> {
   return agent;
 }
 
-async function remove(deps: AgentDeps, id: string, reason: string, by: Principal) {
+async function remove(
+  deps: AgentDeps,
+  id: string,
+  { reason = "", force = false }: { reason?: string | undefined; force?: boolean | undefined },
+  by: Principal,
+) {
   if (reason === "") throw failure("reason_required", { action: "deleting an agent" });
   return transaction(deps.pool, async (tx) => {
-    const row = await deleteAgent(tx, id);
+    const row = await deleteAgent(tx, id, force);
     if (row === undefined) throw failure("not_found", { what: `agent ${id}` });
-    if (row.outcome === "connected") throw failure("agent_connected", { host: row.hostName });
-    const detail = { reason, hostName: row.hostName };
+    if (row.outcome === "in_flight")
+      throw failure("control_conflict", { control: "delete", because: `an update of ${row.hostName} is in flight` });
+    const detail = { reason, hostName: row.hostName, ...(force && { force }) };
     await appendAudit(
       tx,
       { principal: by.name, action: "agents.delete", object: id, outcome: "accepted", detail },

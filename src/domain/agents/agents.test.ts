@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { classifyAgent } from "./classify.ts";
 import { healthAfter, unhealthyComponents } from "./health-since.ts";
-import { judgeOwnership, needsFullState } from "./identity.ts";
+import { judgeOwnership, needsFullState, type Claim, type Owner } from "./identity.ts";
 import { mayLeave, tokenIsHalfSpent, type OfferDirection } from "./offer-gate.ts";
 import type { Holds } from "../rollout/holds.ts";
 
@@ -19,6 +19,19 @@ describe("classification", () => {
   ] as const)("%s with %s is %s, with a reason", (name, capabilities, kind) => {
     expect(classifyAgent(name, capabilities).kind).toBe(kind);
     expect(classifyAgent(name, capabilities).reason).not.toBe("");
+  });
+});
+
+describe("what is missing is in the reason", () => {
+  it.each([
+    ["otelcol", 0x0002n, /reports_remote_config/],
+    ["otelcol", 0x2845n, /accepts_remote_config/],
+    ["myriarch-updater", 0x2801n, /does not accept packages/],
+  ])("%s with %s", (name, capabilities, reason) => {
+    expect(classifyAgent(name, capabilities).reason).toMatch(reason);
+  });
+  it("nothing is missing", () => {
+    expect(classifyAgent("otelcol", 0x7807n).reason).toBe("it accepts remote configuration");
   });
 });
 
@@ -72,25 +85,98 @@ describe("full state is asked for", () => {
 });
 
 describe("who may speak under a UID", () => {
-  const owner = { credential: "token:a", hostName: "WEB-01", connectedElsewhere: false };
-  const live = { ...owner, connectedElsewhere: true };
+  const owner: Owner = {
+    credential: "token:a",
+    hostName: "WEB-01",
+    sequence: 50n,
+    startTimeNanos: 7n,
+    held: "no",
+  };
+  const live: Owner = { ...owner, held: "here" };
+  const away: Owner = { ...owner, held: "elsewhere" };
+  const claim = (more: Partial<Claim> = {}): Claim => ({
+    credential: "token:a",
+    succeeds: [],
+    hostName: undefined,
+    sequence: 0n,
+    described: false,
+    ...more,
+  });
+  const fresh = { sequence: 0n, described: true, hostName: "web-01" };
   it.each([
-    ["anybody under a new one", undefined, { credential: "token:a", hostName: "x" }, "accept"],
-    ["its owner", owner, { credential: "token:a", hostName: undefined }, "accept"],
-    ["its owner after the host was renamed", owner, { credential: "token:a", hostName: "db-01" }, "accept"],
-    ["nobody with another credential", owner, { credential: "token:b", hostName: "WEB-01" }, "rename"],
-    ["nobody with another credential, live or not", live, { credential: "token:b", hostName: undefined }, "rename"],
-    ["a reconnect of the same process", live, { credential: "token:a", hostName: undefined }, "take_over"],
+    ["anybody under a new one", undefined, claim({ hostName: "x" }), "take"],
+    ["its owner", owner, claim({ sequence: 51n }), "take"],
+    ["its owner after the host was renamed", owner, claim({ ...fresh, hostName: "db-01" }), "take"],
+    ["nobody with another credential", owner, claim({ credential: "token:b", ...fresh }), "rename"],
+    ["nobody with another credential, live or not", live, claim({ credential: "token:b" }), "rename"],
+    ["the successor of its credential", owner, claim({ credential: "token:b", succeeds: ["token:a"] }), "take"],
+    ["not the predecessor of its credential", owner, claim({ credential: "token:0" }), "rename"],
+    ["a reconnect of the same process", live, claim({ sequence: 51n }), "take"],
+    ["a reconnect of the same process after losses", live, claim({ sequence: 60n }), "take"],
     [
-      "a second connection of the same host, in any case",
+      "a reconnect of the same process, now with another host name",
       live,
-      { credential: "token:a", hostName: "web-01" },
-      "take_over",
+      claim({ sequence: 51n, hostName: "b" }),
+      "take",
     ],
-    ["no clone on another host", live, { credential: "token:a", hostName: "web-02" }, "rename"],
-    ["a host that reports no name", live, { credential: "token:a", hostName: "" }, "take_over"],
-  ] as const)("%s", (_, before, claim, verdict) => {
-    expect(judgeOwnership(before, claim).do).toBe(verdict);
+    ["a new process of the same host, in any case", live, claim(fresh), "take"],
+    ["a new process that counts from one", live, claim({ ...fresh, sequence: 1n }), "take"],
+    ["no clone on another host", live, claim({ ...fresh, hostName: "web-02" }), "rename"],
+    ["no clone on another host, held by another process of ours", away, claim({ ...fresh, hostName: "c" }), "rename"],
+    ["a host that reports no name", live, claim({ ...fresh, hostName: "" }), "take"],
+  ] as const)("%s", (_, before, by, verdict) => {
+    expect(judgeOwnership(before, by).do).toBe(verdict);
+  });
+
+  it("a successor moves the UID, and only once", () => {
+    const by = claim({ credential: "token:b", succeeds: ["token:a"] });
+    expect(judgeOwnership(owner, by)).toMatchObject({ do: "take", moved: true });
+    expect(judgeOwnership({ ...owner, credential: "token:b" }, by)).toMatchObject({ do: "take", moved: false });
+  });
+
+  describe("two live processes with one UID and one host name", () => {
+    /** The newcomer starts afresh and displaces the first, which comes back with its next number. */
+    const displaced = () => {
+      const verdict = judgeOwnership(live, claim(fresh));
+      if (verdict.do !== "take") throw new Error(verdict.do);
+      return verdict.rivalry;
+    };
+    const newcomer = (startTimeNanos: bigint, held: Owner["held"] = "here"): Owner => ({
+      ...live,
+      sequence: 2n,
+      startTimeNanos,
+      held,
+    });
+    const back = claim({ sequence: 51n });
+
+    it("are a clone when they manage different collector processes: who came later gets a new UID", () => {
+      expect(judgeOwnership(newcomer(8n), back, displaced()).do).toBe("rename_holder");
+    });
+    it("are a clone too where the later one is held by another process of ours: then the one at hand gets it", () => {
+      expect(judgeOwnership(newcomer(8n, "elsewhere"), back, displaced()).do).toBe("rename");
+    });
+    it("are one supervisor with two sockets when both manage the same process: nobody is renamed", () => {
+      expect(judgeOwnership(newcomer(7n), back, displaced()).do).toBe("park");
+    });
+    it("are tolerated a few times while nobody knows, then renamed", () => {
+      let rivalry = displaced();
+      const verdicts: string[] = [];
+      // Each is the holder in turn, and each counts on.
+      for (const [last, sequence] of [
+        [2n, 51n],
+        [51n, 3n],
+        [3n, 52n],
+      ] as const) {
+        const verdict = judgeOwnership({ ...newcomer(0n), sequence: last }, claim({ sequence }), rivalry);
+        verdicts.push(verdict.do);
+        if (verdict.do === "take") rivalry = verdict.rivalry;
+      }
+      expect(verdicts).toEqual(["take", "take", "rename_holder"]);
+    });
+    it("show by a number that goes back", () => {
+      const rivalry = { sequence: 3n, startTimeNanos: 8n, returns: 0 };
+      expect(judgeOwnership(live, claim({ sequence: 50n }), rivalry).do).toBe("rename");
+    });
   });
 });
 

@@ -70,5 +70,10 @@ export const agentQuery = pageQuery.extend({
   version: z.string().max(100).optional(),
   host: z.string().max(255).optional().describe("part of the host name"),
 });
-export const deleteBody = z.strictObject({ reason: reason.optional() }).nullish();
+export const deleteBody = z
+  .strictObject({
+    reason: reason.optional(),
+    force: z.boolean().optional().describe("also while an update of it is in flight"),
+  })
+  .nullish();
 export const deleted = z.object({ uid, hostName: z.string() });
