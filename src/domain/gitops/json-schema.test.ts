@@ -15,6 +15,7 @@ import { checkSchema } from "./schema-issues.ts";
 const schemas = jsonSchemas();
 // formats are for editors; the patterns beside them are what counts
 const ajv = new Ajv({ allErrors: true, strictTypes: false, validateFormats: false });
+ajv.addVocabulary(["markdownDescription"]);
 const judges = new Map(Object.entries(schemas).map(([name, schema]) => [name, ajv.compile(schema)]));
 const allows = (file: string, data: unknown): boolean => judges.get(file)?.(data) === true;
 

@@ -34,10 +34,31 @@ function plainSchema(schema: z.ZodType): JsonSchema {
     io: "input",
     unrepresentable: "any",
   });
-  return rest;
+  return forReaders(rest) as JsonSchema;
 }
 
-const API_VERSION = { const: BRAND.apiVersion, description: `Exactly \`${BRAND.apiVersion}\`.` };
+/** Editors show `description` as plain text, and text with marks only when it is called `markdownDescription`. */
+function forReaders(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(forReaders);
+  if (typeof schema !== "object" || schema === null) return schema;
+  return Object.fromEntries(Object.entries(schema).flatMap(([keyword, value]) => keywordForReaders(keyword, value)));
+}
+
+function keywordForReaders(keyword: string, value: unknown): [string, unknown][] {
+  if (DATA.has(keyword)) return [[keyword, value]];
+  // names of fields, which may be called like a keyword
+  if (keyword === "properties") {
+    return [[keyword, Object.fromEntries(Object.entries(value as object).map(([name, it]) => [name, forReaders(it)]))]];
+  }
+  if (keyword !== "description" || typeof value !== "string") return [[keyword, forReaders(value)]];
+  const plain = value.replaceAll(/[`*]/g, "");
+  const marked: [string, unknown][] = plain === value ? [] : [["markdownDescription", value]];
+  return [[keyword, plain], ...marked];
+}
+
+const DATA = new Set(["default", "examples", "const", "enum", "required"]);
+
+const API_VERSION = { const: BRAND.apiVersion, description: `Exactly ${BRAND.apiVersion}.` };
 
 function kindSchema(kind: Kind): JsonSchema {
   const spec = plainSchema(SPECS[kind]);

@@ -1,6 +1,6 @@
 /** kind: Executor — who hands a release over to the host (gitops-schema, Executor). Secrets are names only. */
 import { z } from "zod";
-import { duration, freeForm, ifThen, refuse } from "./fields.ts";
+import { duration, exactlyOne, freeForm, ifThen, refuse } from "./fields.ts";
 
 const url = z
   .string()
@@ -47,7 +47,7 @@ const awx = z
   })
   .meta({
     description: "For type `awx`: a job template of AWX or Ansible Automation Platform.",
-    oneOf: [{ required: ["tokenFile"] }, { required: ["tokenEnv"] }],
+    ...exactlyOne("tokenFile", "tokenEnv"),
   });
 
 const webhook = z
@@ -74,7 +74,7 @@ const webhook = z
   })
   .meta({
     description: "For type `webhook`: a signed request with an idempotency key per target and attempt.",
-    oneOf: [{ required: ["secretEnv"] }, { required: ["secretFile"] }],
+    ...exactlyOne("secretEnv", "secretFile"),
   });
 
 const SECTIONS = ["awx", "webhook"] as const;

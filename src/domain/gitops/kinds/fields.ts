@@ -20,6 +20,12 @@ export const ifThen = (condition: object, consequence: object): Record<string, u
   then: consequence,
 });
 
+/** Exactly one of two fields, in the words that editors explain best: the other "is not allowed", or one "is missing". */
+export const exactlyOne = (usual: string, other: string): Record<string, unknown> => ({
+  ...ifThen({ required: [other] }, { properties: { [usual]: false } }),
+  else: { required: [usual] },
+});
+
 /** A DNS label (contract, "The object envelope"). */
 export const NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /** A reference to an object by name. */

@@ -1,7 +1,7 @@
 /** kind: Fleet — which agents get which blueprint and which collector version (gitops-schema, Fleet). */
 import { parse, satisfies, validRange } from "semver";
 import { z } from "zod";
-import { freeForm, reference, refuse, selector, versionText } from "./fields.ts";
+import { exactlyOne, freeForm, reference, refuse, selector, versionText } from "./fields.ts";
 
 const choice = z
   .strictObject({
@@ -38,7 +38,7 @@ const choice = z
   .meta({
     description:
       "Instead of `target`: people choose the version in the web page or by the API, with a reason, and only inside this frame. A choice that Git no longer allows is dropped.",
-    oneOf: [{ required: ["range"] }, { required: ["list"] }],
+    ...exactlyOne("range", "list"),
   });
 
 /** What is malformed has its own issue. */
@@ -76,7 +76,7 @@ const version = z
   })
   .meta({
     description: "The collector version. Absent: the fleet manages configuration only.",
-    oneOf: [{ required: ["target"] }, { required: ["choice"] }],
+    ...exactlyOne("target", "choice"),
   });
 
 const update = z

@@ -13,7 +13,7 @@ export const sampleAgent = z
       .default({})
       .meta({
         description:
-          "What the agent would report of itself: `host.name`, `os.type`, `host.arch`, `service.name`, `service.version` and any other attribute.",
+          "What the agent would report of itself: `host.name`, `os.type`, `host.arch`, `service.name`, `service.version`, `service.instance.id` (its UID) and any other attribute.",
         examples: [{ "host.name": "web-01", "os.type": "linux", "service.name": "otelcol-contrib" }],
       }),
     tokenLabels: labels
