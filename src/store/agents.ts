@@ -3,6 +3,7 @@
  * statement per table. The caller bounds texts; here only what PostgreSQL cannot hold (NUL) is replaced.
  */
 import type { AgentKind } from "../domain/agents/classify.ts";
+import type { HistoryRow } from "../domain/agents/connection-history.ts";
 import { judgeLink, type Link } from "../domain/update/link.ts";
 import type { Db } from "./database.ts";
 
@@ -36,9 +37,21 @@ export type AgentRecord = {
   remoteConfigHash: Buffer | null;
   remoteConfigStatus: number;
   remoteConfigError: string;
+  /** Reported APPLIED last. */
+  appliedConfigHash: Buffer | null;
+  /** Reported FAILED last; null again once it was sent or applied again. */
+  failedConfigHash: Buffer | null;
+  failedConfigError: string;
+  failedConfigAt: Date | null;
+  /** Of the available components of its build. */
+  componentsHash: Buffer | null;
+  /** In the health report of a collector; null: not known. */
+  pipelines: string[] | null;
   collectorUid: string | null;
   updateAttempt: unknown;
   packageStatus: unknown;
+  /** Only when read: the process that held its connection last. */
+  replica?: string | null;
 };
 export type AgentWrite = { record: AgentRecord; effectiveConfig: Buffer | null };
 
@@ -48,7 +61,10 @@ const COLUMNS = `uid, kind, kind_reason as "kindReason", credential, credential_
   start_time_nanos as "startTimeNanos", unhealthy_components as "unhealthyComponents",
   health_status as "healthStatus", last_error as "lastError", health, remote_config_hash as "remoteConfigHash",
   remote_config_status as "remoteConfigStatus", remote_config_error as "remoteConfigError",
-  collector_uid as "collectorUid", update_attempt as "updateAttempt", package_status as "packageStatus"`;
+  applied_config_hash as "appliedConfigHash", failed_config_hash as "failedConfigHash",
+  failed_config_error as "failedConfigError", failed_config_at as "failedConfigAt", components_hash as "componentsHash",
+  pipelines,
+  collector_uid as "collectorUid", update_attempt as "updateAttempt", package_status as "packageStatus", replica`;
 
 /** The rows of these agents that exist. */
 export async function loadAgents(db: Db, uids: readonly string[]): Promise<Map<string, AgentRecord>> {
@@ -102,11 +118,23 @@ const WRITTEN: readonly Column[] = [
   ["remote_config_hash", "bytea", ({ record }) => record.remoteConfigHash],
   ["remote_config_status", "int", ({ record }) => record.remoteConfigStatus],
   ["remote_config_error", "text", ({ record }) => text(record.remoteConfigError)],
+  ["applied_config_hash", "bytea", ({ record }) => record.appliedConfigHash],
+  ["failed_config_hash", "bytea", ({ record }) => record.failedConfigHash],
+  ["failed_config_error", "text", ({ record }) => text(record.failedConfigError)],
+  ["failed_config_at", "timestamptz", ({ record }) => record.failedConfigAt],
+  ["components_hash", "bytea", ({ record }) => record.componentsHash],
+  ["pipelines", "text", ({ record }) => json(record.pipelines)],
   ["collector_uid", "uuid", ({ record }) => record.collectorUid],
   ["update_attempt", "jsonb", ({ record }) => json(record.updateAttempt)],
   ["package_status", "jsonb", ({ record }) => json(record.packageStatus)],
   ["effective_config", "bytea", ({ effectiveConfig }) => effectiveConfig],
 ];
+/** Arrays go as JSON: of an array of arrays the database would make one. */
+const ARRAYS: Readonly<Record<string, string>> = {
+  unhealthy_components: "array(select jsonb_array_elements_text(r.unhealthy_components::jsonb))",
+  pipelines: `case when r.pipelines is null then null
+    else array(select jsonb_array_elements_text(r.pipelines::jsonb)) end`,
+};
 /** A connection that ended says nothing about one that another process has taken over since. */
 const SPECIAL: Readonly<Record<string, string>> = {
   connected: `case when excluded.connected then true
@@ -115,16 +143,15 @@ const SPECIAL: Readonly<Record<string, string>> = {
 };
 const UPSERT = (() => {
   const names = WRITTEN.map(([name]) => name);
-  const values = names.map((name) =>
-    name === "unhealthy_components"
-      ? "array(select jsonb_array_elements_text(r.unhealthy_components::jsonb))"
-      : `r.${name}`,
-  );
+  const values = names.map((name) => ARRAYS[name] ?? `r.${name}`);
   const changes = names.slice(1).map((name) => `${name} = ${SPECIAL[name] ?? `excluded.${name}`}`);
-  return `insert into agents (${names.join(", ")}, replica, changed_at, first_seen_at)
-    select ${values.join(", ")}, $${names.length + 1}::text, $${names.length + 2}::timestamptz, r.last_seen_at
+  return `insert into agents (${names.join(", ")}, replica, changed_at, first_seen_at, drift_due)
+    select ${values.join(", ")}, $${names.length + 1}::text, $${names.length + 2}::timestamptz, r.last_seen_at,
+      r.effective_config is not null
     from unnest(${WRITTEN.map(([, type], i) => `$${i + 1}::${type}[]`).join(", ")}) as r(${names.join(", ")})
     on conflict (uid) do update set ${changes.join(", ")}, changed_at = excluded.changed_at,
+      drift_due = agents.drift_due or excluded.drift_due or (excluded.remote_config_status = 1
+        and (agents.remote_config_status, agents.remote_config_hash) is distinct from (1, excluded.remote_config_hash)),
       replica = case when excluded.connected then excluded.replica else agents.replica end`;
 })();
 
@@ -207,16 +234,19 @@ export async function relink(db: Db, uids: readonly string[]): Promise<LinkChang
   return changed;
 }
 
-export type ConnectionEvent = { uid: string; at: Date; event: "connected" | "disconnected"; detail: string };
+export type ConnectionEvent = { uid: string } & HistoryRow;
 const KEPT_EVENTS = 20;
 
-/** Keeps the newest twenty events of each agent. */
+/** Keeps the newest twenty events of each agent. One that says what the newest row says already is no change. */
 export async function addConnectionEvents(db: Db, events: readonly ConnectionEvent[]): Promise<void> {
   if (events.length === 0) return;
   await db.query(
     `insert into agent_connections (uid, at, event, detail)
      select e.uid, e.at, e.event, e.detail
-     from unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[]) as e(uid, at, event, detail) join agents using (uid)`,
+     from unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[]) as e(uid, at, event, detail) join agents using (uid)
+       left join lateral (select c.event, c.detail from agent_connections c where c.uid = e.uid order by c.at desc limit 1)
+         newest on true
+     where newest.event is distinct from e.event or (e.event = 'connected' and newest.detail <> e.detail)`,
     [events.map((e) => e.uid), events.map((e) => e.at), events.map((e) => e.event), events.map((e) => text(e.detail))],
   );
   await db.query(
@@ -226,26 +256,4 @@ export async function addConnectionEvents(db: Db, events: readonly ConnectionEve
      where old.n > $2 and c.uid = old.uid and c.at = old.at`,
     [events.map((e) => e.uid), KEPT_EVENTS],
   );
-}
-
-export type Enrollment = { id: string; labels: Record<string, string>; expiresAt: Date | null };
-
-/** The enrollment token with this hash, unless it was revoked or is over. */
-export async function findEnrollment(db: Db, hash: Uint8Array, now: Date): Promise<Enrollment | undefined> {
-  const { rows } = await db.query<Enrollment>(
-    `select id, labels, expires_at as "expiresAt" from enrollment_tokens
-     where hash = $1 and revoked_at is null and (expires_at is null or expires_at > $2)`,
-    [hash, now],
-  );
-  return rows[0];
-}
-
-/** Of these enrollment tokens, the ones that count no more. */
-export async function endedEnrollments(db: Db, ids: readonly string[], now: Date): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>(
-    `select asked.id from unnest($1::uuid[]) as asked(id) left join enrollment_tokens t using (id)
-     where t.id is null or t.revoked_at is not null or t.expires_at <= $2`,
-    [ids, now],
-  );
-  return rows.map((row) => row.id);
 }

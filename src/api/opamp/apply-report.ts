@@ -1,18 +1,20 @@
 /** What a message changes in our picture of an agent. Texts are bounded here: a hostile agent says what it likes. */
 import { classifyAgent } from "../../domain/agents/classify.ts";
 import { healthAfter, unhealthyComponents } from "../../domain/agents/health-since.ts";
+import { pipelinesOf } from "../../domain/agents/judge-health.ts";
 import { platformOf } from "../../domain/artifact/asset.ts";
 import { BRAND, CONTRACT_DEFAULTS } from "../../domain/brand.ts";
 import { readUpdateComponent } from "../../domain/update/health-report.ts";
 import { normalizeVersion } from "../../domain/update/version.ts";
 import { encodeHealth } from "../../protocol/codec.ts";
-import { PACKAGE_STATUS, textAttribute } from "../../protocol/messages.ts";
+import { PACKAGE_STATUS, REMOTE_CONFIG_STATUS, textAttribute } from "../../protocol/messages.ts";
 import type {
   AgentDescription,
   AgentToServer,
   AnyValue,
   ComponentHealth,
   PackageStatuses,
+  RemoteConfigStatus,
 } from "../../protocol/messages.ts";
 import { readUid } from "../../protocol/uid.ts";
 import type { AgentRecord } from "../../store/agents.ts";
@@ -56,6 +58,12 @@ export const blankRecord = (
   remoteConfigHash: null,
   remoteConfigStatus: 0,
   remoteConfigError: "",
+  appliedConfigHash: null,
+  failedConfigHash: null,
+  failedConfigError: "",
+  failedConfigAt: null,
+  componentsHash: null,
+  pipelines: null,
   collectorUid: null,
   updateAttempt: null,
   packageStatus: null,
@@ -70,7 +78,7 @@ export type Changes = {
 
 /** Writes what the message reports into `record`. */
 export function applyReport(record: AgentRecord, message: AgentToServer, now: Date): Changes {
-  const { agentDescription, health, remoteConfigStatus, packageStatuses } = message;
+  const { agentDescription, health, remoteConfigStatus, packageStatuses, availableComponents } = message;
   const otherCapabilities = record.capabilities !== message.capabilities;
   record.lastSeenAt = now;
   record.sequenceNum = message.sequenceNum;
@@ -81,17 +89,15 @@ export function applyReport(record: AgentRecord, message: AgentToServer, now: Da
     Object.assign(record, { kind, kindReason: reason });
   }
   if (health !== undefined) applyHealth(record, health, now);
-  if (remoteConfigStatus !== undefined) {
-    const { lastRemoteConfigHash: hash } = remoteConfigStatus;
-    record.remoteConfigHash = hash.length === 0 ? null : Buffer.from(hash.subarray(0, MAX_HASH_BYTES));
-    record.remoteConfigStatus = remoteConfigStatus.status;
-    record.remoteConfigError = remoteConfigStatus.errorMessage.slice(0, MAX_TEXT_CHARS);
-  }
+  if (remoteConfigStatus !== undefined) applyConfigStatus(record, remoteConfigStatus, now);
+  const otherComponents = availableComponents !== undefined && applyComponents(record, availableComponents.hash);
   if (packageStatuses !== undefined) record.packageStatus = packageStatusOf(packageStatuses);
   const identity = agentDescription !== undefined || otherCapabilities;
   return {
     any:
-      identity || [health, remoteConfigStatus, packageStatuses, message.effectiveConfig].some((x) => x !== undefined),
+      identity ||
+      otherComponents ||
+      [health, remoteConfigStatus, packageStatuses, message.effectiveConfig].some((x) => x !== undefined),
     identity,
   };
 }
@@ -134,12 +140,52 @@ function jsonOf(value: AnyValue): unknown {
   return value instanceof Map ? plainAttributes(value) : value;
 }
 
+const bounded = (hash: Uint8Array): Buffer | null =>
+  hash.length === 0 ? null : Buffer.from(hash.subarray(0, MAX_HASH_BYTES));
+
+/** What failed is remembered also when the agent says in the same breath that it runs another one. */
+function applyConfigStatus(record: AgentRecord, said: RemoteConfigStatus, now: Date): void {
+  const hash = bounded(said.lastRemoteConfigHash);
+  record.remoteConfigHash = hash;
+  record.remoteConfigStatus = said.status;
+  record.remoteConfigError = said.errorMessage.slice(0, MAX_TEXT_CHARS);
+  if (hash === null) return;
+  if (said.status === REMOTE_CONFIG_STATUS.failed) {
+    const isNew = record.failedConfigHash?.equals(hash) !== true;
+    record.failedConfigHash = hash;
+    record.failedConfigError = record.remoteConfigError;
+    if (isNew) record.failedConfigAt = now;
+    return;
+  }
+  if (record.failedConfigHash?.equals(hash) === true) forgetFailure(record);
+  if (said.status === REMOTE_CONFIG_STATUS.applied) record.appliedConfigHash = hash;
+}
+
+/** It is tried again, or worked in the end. */
+export function forgetFailure(record: AgentRecord): void {
+  record.failedConfigHash = null;
+  record.failedConfigError = "";
+  record.failedConfigAt = null;
+}
+
+/** True when its build is another one than before. */
+function applyComponents(record: AgentRecord, said: Uint8Array): boolean {
+  const hash = bounded(said);
+  const isSame = hash === null ? record.componentsHash === null : record.componentsHash?.equals(hash) === true;
+  record.componentsHash = hash;
+  return !isSame;
+}
+
 function applyHealth(record: AgentRecord, health: ComponentHealth, now: Date): void {
   Object.assign(record, healthAfter(record, health, now));
   // The steps of an update are no parts of the updater: a failed one does not make the updater unwell.
   record.unhealthyComponents = unhealthyComponents(health)
     .filter((name) => name.split("/")[0] !== BRAND.updateComponent)
     .map((name) => name.slice(0, MAX_NAME_CHARS));
+  record.pipelines =
+    record.kind === "collector"
+      ? pipelinesOf(health.componentHealthMap.keys()).map((name) => name.slice(0, MAX_NAME_CHARS))
+      : null;
   record.healthStatus = health.status.slice(0, MAX_NAME_CHARS);
   record.lastError = health.lastError.slice(0, MAX_TEXT_CHARS);
   const raw = encodeHealth(health);
@@ -158,7 +204,7 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
 };
 
 /** What pages and rollouts read of the one package (`agents.package_status`). */
-type PackageStatusView = {
+export type PackageStatusView = {
   /** Hexadecimal. */
   allPackagesHash: string;
   status: string;

@@ -9,6 +9,7 @@ import { BRAND } from "../../domain/brand.ts";
 import { CHANNELS } from "../../domain/channels.ts";
 import { AGENT_CAPABILITY, hasBit } from "../../protocol/messages.ts";
 import type { ServerToAgent } from "../../protocol/messages.ts";
+import { forgetPackageFailures, noteConfigsSent, type SentConfig } from "../../store/agent-config.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import { transaction, type Pool } from "../../store/database.ts";
 import type { Listener } from "../../store/listen.ts";
@@ -16,6 +17,8 @@ import { lockOpenOffers, markAllSent, recipientsDue, type OpenOffer } from "../.
 import { chooseBaseUrl } from "../base-url.ts";
 import { mintDownloadToken } from "../download-token.ts";
 import type { Connection } from "./connection.ts";
+import type { PackageStatusView } from "./apply-report.ts";
+import { noteSent } from "./note-sent.ts";
 import { configMessage, packageMessage, sendableOf, type Sendable } from "./offer-message.ts";
 import type { Registry } from "./registry.ts";
 
@@ -104,16 +107,41 @@ async function deliver(uids: readonly string[], deps: Deps): Promise<void> {
     const ready = Array.from(open).flatMap(([uid, offer]) => pack(uid, offer, deps));
     const sendings = ready.map(({ offer, what }) => ({ offer: offer.id, withToken: what.kind === "package" }));
     const sent = await markAllSent(tx, sendings, deps.now());
-    return ready.filter(({ offer }) => sent.has(offer.id));
+    const leaving = ready.filter(({ offer }) => sent.has(offer.id));
+    await noteConfigsSent(tx, leaving.flatMap(configOf), deps.now());
+    await forgetPackageFailures(tx, leaving.flatMap(newPackageOf));
+    return leaving;
   });
   for (const { uid, offer, what, record, connection } of parcels) {
     // Whoever went away meanwhile gets it at the next connect.
     if (connection.agent?.uid !== uid) continue;
     const tokenAtMs = deps.now().getTime();
     connection.sent = { offer: offer.id, tokenAtMs };
+    forgetOlder(record, offer, what);
     connection.send(messageFor(uid, what, record, tokenAtMs, deps));
   }
 }
+
+const configOf = ({ uid, offer, what }: Parcel): SentConfig[] =>
+  what.kind === "config"
+    ? [{ uid, hash: what.configHash, by: offer.direction === "take_back" ? "take_back" : "offer" }]
+    : [];
+
+const newPackageOf = ({ uid, offer, what }: Parcel): { recipient: string; packagesHash: string }[] =>
+  what.kind === "package" && offer.sentAt === null
+    ? [{ recipient: uid, packagesHash: what.packagesHash.toString("hex") }]
+    : [];
+
+/** An older failure of the same thing says nothing of the offer that leaves now. */
+function forgetOlder(record: AgentRecord, offer: OpenOffer, what: Sendable): void {
+  if (what.kind === "config") noteSent(record, what.configHash);
+  else if (offer.sentAt === null && hasFailed(record, what.packagesHash)) record.packageStatus = null;
+}
+
+const hasFailed = ({ packageStatus }: AgentRecord, packagesHash: Buffer): boolean => {
+  const status = packageStatus as PackageStatusView | null;
+  return status?.status === "install_failed" && status.allPackagesHash === packagesHash.toString("hex");
+};
 
 /** None when nothing leaves for this agent now. */
 function pack(uid: string, offer: OpenOffer, deps: Deps): Parcel[] {
@@ -147,8 +175,10 @@ function isNews(offer: OpenOffer, what: Sendable, { sent }: Connection, record: 
   if (what.kind === "config")
     // The hash counts, whatever became of it: a configuration that FAILED was received too.
     return sent?.offer !== offer.id && !(record.remoteConfigHash?.equals(what.configHash) ?? false);
-  if (sent?.offer !== offer.id) return true;
-  return tokenIsHalfSpent(sent.tokenAtMs, deps.settings.downloadTokenTtlMs, deps.now().getTime());
+  const tokenAtMs = sent?.offer === offer.id ? sent.tokenAtMs : (offer.tokenAt?.getTime() ?? 0);
+  // The host has it and failed: its backoff decides when it tries again, a reconnect is no reason to send it once more.
+  if (sent?.offer !== offer.id && !hasFailed(record, what.packagesHash)) return true;
+  return tokenIsHalfSpent(tokenAtMs, deps.settings.downloadTokenTtlMs, deps.now().getTime());
 }
 
 function messageFor(uid: string, what: Sendable, record: AgentRecord, issuedAtMs: number, deps: Deps): ServerToAgent {

@@ -3,10 +3,12 @@
  * transactions. Changes go every 250 ms, mere signs of life every two seconds. A batch that cannot be written (database
  * away) stays in memory and is tried again; agents notice nothing.
  */
+import type { ConnectionChange } from "../../domain/agents/connection-history.ts";
 import { CHANNELS } from "../../domain/channels.ts";
 import { addConnectionEvents, existingAgents, relink, touchAgents, writeAgents } from "../../store/agents.ts";
 import type { ConnectionEvent, LinkChange } from "../../store/agents.ts";
 import { notify, transaction, type Pool } from "../../store/database.ts";
+import { createConnectionLog, type ConnectionLog } from "./connection-log.ts";
 import type { Agent, Registry } from "./registry.ts";
 
 export type Fold = {
@@ -14,7 +16,9 @@ export type Fold = {
   changed(agent: Agent, more?: { identity?: boolean; effectiveConfig?: Buffer }): void;
   /** Only its time and sequence number changed. */
   heard(agent: Agent): void;
-  happened(event: ConnectionEvent): void;
+  /** Nothing of this picture of the agent is written any more: somebody else has a newer one. */
+  drop(agent: Agent): void;
+  happened(event: { uid: string } & ConnectionChange): void;
   /** Resolves once everything up to now is written, or the attempt failed. */
   flush(): Promise<void>;
   stop(): Promise<void>;
@@ -25,6 +29,8 @@ type Deps = {
   replica: string;
   now: () => Date;
   onLinks: (changes: LinkChange[]) => void;
+  /** These have a row that says what they reported. */
+  onWritten: (agents: readonly Agent[]) => void;
   onError: (error: unknown) => void;
 };
 type Pending = { identity: boolean; effectiveConfig: Buffer | undefined };
@@ -32,8 +38,6 @@ type Pending = { identity: boolean; effectiveConfig: Buffer | undefined };
 const CHANGES_MS = 250;
 const BEATS_MS = 2_000;
 const MAX_ROWS = 1_000;
-/** Events of agents while the database is away; older ones are dropped first. */
-const MAX_EVENTS = 50_000;
 
 export const createFold = (deps: Deps): Fold => new Batches(deps);
 
@@ -42,12 +46,13 @@ class Batches implements Fold {
   private readonly timer: NodeJS.Timeout;
   private dirty = new Map<Agent, Pending>();
   private beats = new Set<Agent>();
-  private events: ConnectionEvent[] = [];
+  private readonly connections: ConnectionLog;
   private beatsAtMs = 0;
   private running: Promise<void> | undefined;
 
   constructor(deps: Deps) {
     this.deps = deps;
+    this.connections = createConnectionLog(deps.now);
     this.timer = setInterval(() => {
       if (this.running === undefined) void this.flush();
     }, CHANGES_MS);
@@ -55,6 +60,7 @@ class Batches implements Fold {
   }
 
   changed(agent: Agent, more: { identity?: boolean; effectiveConfig?: Buffer } = {}): void {
+    if (agent.gone) return;
     const before = this.dirty.get(agent);
     this.dirty.set(agent, {
       identity: (before?.identity ?? false) || (more.identity ?? false),
@@ -63,11 +69,17 @@ class Batches implements Fold {
   }
 
   heard(agent: Agent): void {
-    this.beats.add(agent);
+    if (!agent.gone) this.beats.add(agent);
   }
 
-  happened(event: ConnectionEvent): void {
-    this.events.push(event);
+  drop(agent: Agent): void {
+    agent.gone = true;
+    this.dirty.delete(agent);
+    this.beats.delete(agent);
+  }
+
+  happened({ uid, ...change }: { uid: string } & ConnectionChange): void {
+    this.connections.add(uid, change);
   }
 
   async flush(): Promise<void> {
@@ -91,11 +103,11 @@ class Batches implements Fold {
   }
 
   private async writeChanges(): Promise<void> {
-    const { pool, registry, replica, now, onLinks } = this.deps;
-    const { dirty: batch, events } = this;
+    const { pool, registry, replica, now, onLinks, onWritten } = this.deps;
+    const batch = this.dirty;
+    const events = this.connections.take();
     if (batch.size === 0 && events.length === 0) return;
     this.dirty = new Map();
-    this.events = [];
     const write = async (part: ReadonlyMap<Agent, Pending>, said: readonly ConnectionEvent[]): Promise<void> => {
       const links = await transaction(pool, (tx) => writeBatch(tx, part, said, replica, now()));
       if (links.length > 0) onLinks(links);
@@ -106,12 +118,13 @@ class Batches implements Fold {
       for (const [agent, { identity, effectiveConfig }] of batch)
         // What came meanwhile is newer and stays.
         this.changed(agent, { identity, ...this.olderConfig(agent, effectiveConfig) });
-      this.events = [...events, ...this.events].slice(-MAX_EVENTS);
+      this.connections.giveBack(events);
       throw error;
     }
     for (const agent of batch.keys()) agent.hasRow ||= agent.record !== undefined;
     for (const agent of batch.keys())
       if (agent.connection === undefined && !this.dirty.has(agent)) registry.forget(agent);
+    if (batch.size > 0) onWritten(Array.from(batch.keys()));
   }
 
   /** One agent's report that the database does not take must not keep the others' from being written. */
