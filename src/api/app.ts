@@ -17,6 +17,7 @@ import { describeApi, publishDescription } from "./openapi.ts";
 import { answerProblems } from "./problem.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { auditRoutes } from "./routes/audit.ts";
+import { credentialRoutes } from "./routes/credentials.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { fleetRoutes } from "./routes/fleets.ts";
 import { notificationRoutes } from "./routes/notifications.ts";
@@ -29,6 +30,7 @@ import { tokenRoutes } from "./routes/tokens.ts";
 export type ApiDeps = {
   settings: Pick<ServerSettings, "mode" | "server" | "auth"> & {
     temporal: Pick<ServerSettings["temporal"], "uiUrl" | "namespace">;
+    artifacts?: Pick<ServerSettings["artifacts"], "agentBaseUrls">;
   };
   pool: Pool;
   hub: EventHub;
@@ -111,6 +113,7 @@ const apiV1 =
     await api.register(fleetRoutes(deps));
     await api.register(rolloutRoutes({ ...deps, temporalLinks: deps.settings.temporal }));
     await api.register(tokenRoutes(deps));
+    await api.register(credentialRoutes(deps));
     await api.register(auditRoutes(deps));
     await api.register(notificationRoutes(deps));
     await api.register(sessionRoutes({ ...deps, secure }));

@@ -1,12 +1,20 @@
 import type { Command } from "commander";
-import { apiTokens, createdApiToken, createdEnrollmentToken, enrollmentTokens, revoked } from "../domain/rest/token.ts";
+import {
+  apiTokens,
+  certificateChanged,
+  createdApiToken,
+  createdEnrollmentToken,
+  deniedCertificates,
+  enrollmentTokens,
+  revoked,
+} from "../domain/rest/token.ts";
 import type { Context } from "./command.ts";
 import { UsageError } from "./connection.ts";
 import { shortTime, table } from "./print.ts";
 
 type CreateOptions = { role?: string; owner?: string; label?: string[]; expiresAt?: string };
 
-/** `myrctl tokens create|list|revoke api|enrollment`. Needs the role admin. */
+/** `myrctl tokens create|list|revoke api|enrollment`, and what becomes of agents' credentials. Needs the role admin. */
 export function addTokens(program: Command, context: Context): void {
   const tokens = program
     .command("tokens")
@@ -35,6 +43,67 @@ export function addTokens(program: Command, context: Context): void {
       const client = await context.client();
       const answer = await client.send("DELETE", `/tokens/${kindOf(kind)}/${encodeURIComponent(id)}`, revoked);
       context.show(answer, () => `${answer.name}: ${answer.changed ? "revoked" : "was revoked already"}`);
+    });
+  addRotate(tokens, context);
+  addCertificates(tokens, context);
+}
+
+function addRotate(tokens: Command, context: Context): void {
+  tokens
+    .command("rotate")
+    .argument("<name>", "of an enrollment token, or its id")
+    .description("make its successor: agents of the old token may come with the new one and keep their identity")
+    .option("--name <name>", "of the successor; default: the name with the next number")
+    .option("--ends-at <time>", "RFC 3339 time from which the old token is refused; without it: revoke it yourself")
+    .action(async (name: string, options: { name?: string; endsAt?: string }) => {
+      const client = await context.client();
+      const { items } = await client.get("/tokens/enrollment", enrollmentTokens);
+      const old = items.find((it) => it.name === name || it.id === name);
+      if (old === undefined) throw new UsageError(`there is no enrollment token ${name}`);
+      const path = `/tokens/enrollment/${encodeURIComponent(old.id)}/rotate`;
+      const answer = await client.send("POST", path, createdEnrollmentToken, { body: options });
+      context.show(answer, () => {
+        const until = options.endsAt === undefined ? "stays valid until it is revoked" : `ends at ${options.endsAt}`;
+        context.io.err(`${answer.name} (${answer.id}) succeeds ${old.name}, which ${until}; it is shown this once:`);
+        return answer.token;
+      });
+    });
+}
+
+/** Client certificates are nobody's to list: only those that were denied are known by name. */
+function addCertificates(tokens: Command, context: Context): void {
+  tokens
+    .command("certificates")
+    .description("list denied client certificates")
+    .action(async () => {
+      const { items } = await (await context.client()).get("/tokens/certificates", deniedCertificates);
+      type Row = (typeof items)[number];
+      const columns: [string, (it: Row) => string][] = [
+        ["SUBJECT", (it) => it.subject],
+        ["DENIED", (it) => `${shortTime(it.deniedAt)} by ${it.deniedBy}`],
+        ["REASON", (it) => it.reason],
+      ];
+      context.show(items, () => table(items, columns, "no denied certificates"));
+    });
+  tokens
+    .command("deny-certificate")
+    .argument("<subject>", "common name of the certificate, or its first alternative name")
+    .requiredOption("--reason <text>", "why; it is audited")
+    .description("refuse client certificates of this subject from now on")
+    .action(async (subject: string, { reason }: { reason: string }) => {
+      const body = { subject, reason };
+      const client = await context.client();
+      const answer = await client.send("POST", "/tokens/certificates", certificateChanged, { body });
+      context.show(answer, () => `${subject}: ${answer.changed ? "denied" : "was denied already"}`);
+    });
+  tokens
+    .command("allow-certificate")
+    .argument("<subject>", "as certificates shows it")
+    .description("let client certificates of this subject count again")
+    .action(async (subject: string) => {
+      const path = `/tokens/certificates/${encodeURIComponent(subject)}`;
+      const answer = await (await context.client()).send("DELETE", path, certificateChanged);
+      context.show(answer, () => `${subject}: ${answer.changed ? "allowed again" : "was not denied"}`);
     });
 }
 

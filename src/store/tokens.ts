@@ -1,7 +1,8 @@
 /** API tokens of people and automation, and enrollment tokens of agents. Only their hashes are kept. */
 import { createHash, randomBytes } from "node:crypto";
+import { CHANNELS } from "../domain/channels.ts";
 import type { Role } from "../domain/rest/roles.ts";
-import type { Db } from "./database.ts";
+import { notify, type Db } from "./database.ts";
 
 export const hashSecret = (secret: string): Buffer => createHash("sha256").update(secret).digest();
 /** 256 bits of chance; the prefix lets scanners recognise a leaked one. */
@@ -18,12 +19,17 @@ export type ApiTokenRow = {
   expiresAt: Date | null;
   revokedAt: Date | null;
 };
-export type EnrollmentTokenRow = Omit<ApiTokenRow, "owner" | "role"> & { labels: Record<string, string> };
+export type EnrollmentTokenRow = Omit<ApiTokenRow, "owner" | "role"> & {
+  labels: Record<string, string>;
+  /** Name of the token whose agents may come with this one and keep their UIDs. */
+  successorOf: string | null;
+};
 
 const API_COLUMNS = `id, name, owner, role, created_at as "createdAt", created_by as "createdBy",
   expires_at as "expiresAt", revoked_at as "revokedAt"`;
 const ENROLLMENT_COLUMNS = `id, name, labels, created_at as "createdAt", created_by as "createdBy",
-  expires_at as "expiresAt", revoked_at as "revokedAt"`;
+  expires_at as "expiresAt", revoked_at as "revokedAt",
+  (select p.name from enrollment_tokens p where p.id = enrollment_tokens.successor_of) as "successorOf"`;
 
 type NewApiToken = { name: string; owner: string; role: Role; createdBy: string; expiresAt: Date | null; at: Date };
 type NewEnrollmentToken = {
@@ -32,6 +38,8 @@ type NewEnrollmentToken = {
   createdBy: string;
   expiresAt: Date | null;
   at: Date;
+  /** Id of the token that it succeeds. */
+  successorOf?: string;
 };
 
 /** Creates an API token. The secret is returned this once; undefined when the name is taken. */
@@ -52,11 +60,51 @@ export async function createEnrollmentToken(
 ): Promise<(EnrollmentTokenRow & { token: string }) | undefined> {
   const token = newSecret("myr_enroll_");
   const { rows } = await db.query<EnrollmentTokenRow>(
-    `insert into enrollment_tokens (name, labels, hash, created_by, expires_at, created_at) values ($1, $2, $3, $4, $5, $6)
+    `insert into enrollment_tokens (name, labels, hash, created_by, expires_at, created_at, successor_of)
+     values ($1, $2, $3, $4, $5, $6, $7)
      on conflict (name) do nothing returning ${ENROLLMENT_COLUMNS}`,
-    [it.name, JSON.stringify(it.labels), hashSecret(token), it.createdBy, it.expiresAt, it.at],
+    [it.name, JSON.stringify(it.labels), hashSecret(token), it.createdBy, it.expiresAt, it.at, it.successorOf ?? null],
   );
-  return rows[0] && { ...rows[0], token };
+  if (rows[0] === undefined) return undefined;
+  await notify(db, CHANNELS.credentials);
+  return { ...rows[0], token };
+}
+
+/**
+ * Declares a new enrollment token the successor of `id`: agents of the old one may come with it and keep their UIDs. The
+ * old one ends at `endsAt`, if that is named and it does not end before. Undefined when there is no such token;
+ * `name_taken` when the successor's name is.
+ */
+export async function rotateEnrollmentToken(
+  tx: Db,
+  it: { id: string; name: string | undefined; endsAt: Date | null; createdBy: string; at: Date },
+): Promise<(EnrollmentTokenRow & { token: string; predecessor: string }) | "name_taken" | undefined> {
+  const { rows } = await tx.query<{ name: string; labels: Record<string, string>; names: string[] }>(
+    `select name, labels, array(select n.name from enrollment_tokens n) as names
+     from enrollment_tokens where id = $1 for update`,
+    [it.id],
+  );
+  const old = rows[0];
+  if (old === undefined) return undefined;
+  const { createdBy, at } = it;
+  const name = it.name ?? nextName(old.name, new Set(old.names));
+  const next = { name, labels: old.labels, createdBy, expiresAt: null, at, successorOf: it.id };
+  const created = await createEnrollmentToken(tx, next);
+  if (created === undefined) return "name_taken";
+  if (it.endsAt !== null)
+    await tx.query("update enrollment_tokens set expires_at = least(expires_at, $2) where id = $1", [it.id, it.endsAt]);
+  return { ...created, predecessor: old.name };
+}
+
+const MAX_NAME_CHARS = 63;
+
+/** `web` → `web-2` → `web-3`, the first that is free. */
+function nextName(name: string, taken: ReadonlySet<string>): string {
+  const [, base = name, number = "1"] = /^(.+)-(\d{1,4})$/.exec(name) ?? [];
+  for (let n = Number(number) + 1; ; n++) {
+    const next = `${base.slice(0, MAX_NAME_CHARS - `-${n}`.length)}-${n}`;
+    if (!taken.has(next)) return next;
+  }
 }
 
 export const listApiTokens = async (db: Db): Promise<ApiTokenRow[]> =>
@@ -79,7 +127,10 @@ export async function revokeToken(
     `update ${table} set revoked_at = $2 where id = $1 and revoked_at is null returning name`,
     [id, at],
   );
-  if (changed.rows[0] !== undefined) return { name: changed.rows[0].name, changed: true };
+  if (changed.rows[0] !== undefined) {
+    if (kind === "enrollment") await notify(db, CHANNELS.credentials);
+    return { name: changed.rows[0].name, changed: true };
+  }
   const same = await db.query<{ name: string }>(`select name from ${table} where id = $1`, [id]);
   return same.rows[0] && { name: same.rows[0].name, changed: false };
 }

@@ -157,4 +157,4 @@ const showTimes = (row: Pick<ApiTokenRow, "createdAt" | "expiresAt" | "revokedAt
   revokedAt: row.revokedAt?.toISOString() ?? null,
 });
 const showApiToken = (row: ApiTokenRow) => ({ ...row, ...showTimes(row) });
-const showEnrollmentToken = (row: EnrollmentTokenRow) => ({ ...row, ...showTimes(row) });
+export const showEnrollmentToken = (row: EnrollmentTokenRow) => ({ ...row, ...showTimes(row) });

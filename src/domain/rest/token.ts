@@ -29,10 +29,33 @@ const common = {
   revokedAt: timeOrNull,
 };
 const apiToken = z.object({ ...common, owner: z.string(), role: z.enum(ROLES) });
-const enrollmentToken = z.object({ ...common, labels: z.record(z.string(), z.string()) });
+const enrollmentToken = z.object({
+  ...common,
+  labels: z.record(z.string(), z.string()),
+  successorOf: z.string().nullable().describe("name of the token whose agents may come with this one"),
+});
 const secret = z.string().describe("shown this once");
 export const createdApiToken = apiToken.extend({ token: secret });
 export const createdEnrollmentToken = enrollmentToken.extend({ token: secret });
 export const apiTokens = z.object({ items: z.array(apiToken) });
 export const enrollmentTokens = z.object({ items: z.array(enrollmentToken) });
 export const revoked = z.object({ id: uid, name: z.string(), changed: z.boolean() });
+
+export const rotation = z
+  .strictObject({
+    name: name.optional().describe("of the successor; default: the name with the next number"),
+    endsAt: z.iso
+      .datetime({ offset: true })
+      .optional()
+      .describe("when the old token is refused; absent: when it is revoked, or as before"),
+  })
+  .nullish();
+
+export const certificateDenial = z.strictObject({
+  subject: z.string().min(1).max(200).describe("common name, or without one the first alternative name"),
+  reason: z.string().min(1).max(500),
+});
+export const deniedCertificates = z.object({
+  items: z.array(z.object({ subject: z.string(), reason: z.string(), deniedBy: z.string(), deniedAt: time })),
+});
+export const certificateChanged = z.object({ subject: z.string(), changed: z.boolean() });
