@@ -2,12 +2,15 @@
 import type { Command } from "commander";
 import { createClient, type Client } from "./client.ts";
 import { findConnection, type ConnectionOptions } from "./connection.ts";
+import type { Judge } from "../activities/git-reader/run-validation.ts";
 import type { Output } from "./print.ts";
 import { paintFor, type Paint } from "./terminal.ts";
 
 export type Context = {
   client: () => Promise<Client>;
   io: Output;
+  /** What judges revisions; whoever asks for one closes it. */
+  judge: () => Judge;
   /** Colours, where they are welcome. */
   paint: Paint;
   /** Of myrctl. */
@@ -26,10 +29,12 @@ export function contextOf(
   program: Command,
   env: NodeJS.ProcessEnv,
   io: Output,
+  judge: () => Judge,
   exitCode: (code: number) => void,
 ): Context {
   return {
     io,
+    judge,
     exitCode,
     paint: paintFor(env, io.isTerminal === true),
     version: program.version() ?? "",

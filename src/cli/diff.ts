@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import type { Context } from "./command.ts";
 import { compareRevisions, type Comparison, type FleetChange } from "./compare-revisions.ts";
 import { UsageError } from "./connection.ts";
-import { judging, judgeValid } from "./judging.ts";
+import { judging, judgeValid, type Running } from "./judging.ts";
 import { paintPatch } from "./patch.ts";
 import { addRemoteOptions, openSource, type ReadRevision, type RemoteOptions } from "./revision.ts";
 import { visible, type Paint } from "./terminal.ts";
@@ -36,7 +36,7 @@ export function addDiff(program: Command, context: Context): void {
   addRemoteOptions(command, "revisions")
     .addHelpText("after", HELP)
     .action((revisions: string, folder: string | undefined, options: RemoteOptions) =>
-      judging(context, (signal) => runDiff(revisions, folder, options, context, signal)),
+      judging(context, (running) => runDiff(revisions, folder, options, context, running)),
     );
 }
 
@@ -45,15 +45,15 @@ async function runDiff(
   folder: string | undefined,
   options: RemoteOptions,
   context: Context,
-  signal: AbortSignal,
+  running: Running,
 ): Promise<number> {
   const { left, right } = sidesOf(revisions);
-  const source = await openSource(folder, options, signal);
+  const source = await openSource(folder, options, running.signal);
   try {
     if (right === "" && source.onDisk === undefined) throw new UsageError("--git URL has no folder: give REV..REV");
     const before = await source.at(left);
     const after = right === "" && source.onDisk !== undefined ? await source.onDisk() : await source.at(right);
-    const [was, is] = [await judgeValid(before, context, signal), await judgeValid(after, context, signal)];
+    const [was, is] = [await judgeValid(before, context, running), await judgeValid(after, context, running)];
     if (was === undefined || is === undefined) return 1;
     const comparison = compareRevisions(was, is, { before: nameOf(before), after: nameOf(after) });
     context.show(comparison, () => describe(comparison, before, after, context.paint));

@@ -1,6 +1,6 @@
 /** What validate, render and diff share: the verdict on a revision, and how each ends: 0 fine, 1 invalid, 2 could not run. */
 import { readFile } from "node:fs/promises";
-import { DEFAULT_BUDGET, runValidation } from "../activities/git-reader/run-validation.ts";
+import type { Judge } from "../activities/git-reader/run-validation.ts";
 import { parseComponentList, type ComponentList } from "../domain/gitops/component-list.ts";
 import { isBlocking, type Verdict } from "../domain/gitops/validate.ts";
 import type { Context } from "./command.ts";
@@ -12,21 +12,27 @@ import { CannotRun, type ReadRevision } from "./revision.ts";
 
 const COULD_NOT_RUN = 2;
 
+/** What a command works with: `signal` aborts at Ctrl-C. */
+export type Running = { judge: Judge; signal: AbortSignal };
+
 /**
  * Runs a command's work and sets the exit code that it returns. Whatever keeps it from running is a sentence on standard
  * error and exit code 2; Ctrl-C is 130.
  */
-export async function judging(context: Context, work: (signal: AbortSignal) => Promise<number>): Promise<void> {
+export async function judging(context: Context, work: (running: Running) => Promise<number>): Promise<void> {
   let wasInterrupted = false;
+  const judge = context.judge();
   try {
     const code = await interruptible((signal) => {
       signal.addEventListener("abort", () => (wasInterrupted = true), { once: true });
-      return work(signal);
+      return work({ judge, signal });
     });
     context.exitCode(code);
   } catch (error) {
     if (!wasInterrupted) context.io.err(`myrctl: ${sentenceOf(error)}`);
     context.exitCode(wasInterrupted ? INTERRUPTED : COULD_NOT_RUN);
+  } finally {
+    await judge.close();
   }
 }
 
@@ -38,9 +44,12 @@ function sentenceOf(error: unknown): string {
 }
 
 /** The verdict of the server's own code. */
-export function judge(revision: ReadRevision, signal: AbortSignal, components?: ComponentList): Promise<Verdict> {
-  const options = components === undefined ? {} : { components };
-  return runValidation(revision.files, revision.limits, DEFAULT_BUDGET, signal, options);
+export function judge(
+  { files, limits }: ReadRevision,
+  { judge, signal }: Running,
+  components?: ComponentList,
+): Promise<Verdict> {
+  return judge.validate(files, limits, { signal, ...(components !== undefined && { components }) });
 }
 
 export const reportOf = (revision: ReadRevision, { issues, objects }: Verdict, strict = false): Report => ({
@@ -54,9 +63,9 @@ export const reportOf = (revision: ReadRevision, { issues, objects }: Verdict, s
 export async function judgeValid(
   revision: ReadRevision,
   context: Context,
-  signal: AbortSignal,
+  running: Running,
 ): Promise<Verdict | undefined> {
-  const verdict = await judge(revision, signal);
+  const verdict = await judge(revision, running);
   const errors = verdict.issues.filter(isBlocking);
   if (errors.length === 0) return verdict;
   const report = reportOf(revision, { ...verdict, issues: errors });

@@ -1,5 +1,6 @@
 /** myrctl: its commands, and which exit code says what. */
 import { Command, CommanderError } from "commander";
+import { createJudge, DEFAULT_BUDGET, type Judge } from "../activities/git-reader/run-validation.ts";
 import { addAgents } from "./agents.ts";
 import { addArtifacts } from "./artifacts.ts";
 import { addAudit } from "./audit.ts";
@@ -30,6 +31,7 @@ export async function runMyrctl(
   env: NodeJS.ProcessEnv,
   io: Output,
   version: string,
+  judge = (): Judge => createJudge(DEFAULT_BUDGET),
 ): Promise<number> {
   let exitCode: number = EXIT.done;
   const program = new Command("myrctl")
@@ -41,7 +43,7 @@ export async function runMyrctl(
     .addHelpText("after", EXIT_HELP)
     .configureOutput({ writeOut: (text) => io.out(text.trimEnd()), writeErr: (text) => io.err(text.trimEnd()) })
     .exitOverride();
-  const context = contextOf(program, env, io, (code) => {
+  const context = contextOf(program, env, io, judge, (code) => {
     exitCode = code;
   });
   const repository = [addInit, addValidate, addRender, addDiff, addSchema];

@@ -13,7 +13,7 @@ import type { Verdict } from "../domain/gitops/validate.ts";
 import type { Context } from "./command.ts";
 import { renderFleet, type Configuration, type Rendering } from "./configurations.ts";
 import { UsageError } from "./connection.ts";
-import { judging, judgeValid } from "./judging.ts";
+import { judging, judgeValid, type Running } from "./judging.ts";
 import { paintPatch, patchOf } from "./patch.ts";
 import {
   addRemoteOptions,
@@ -63,7 +63,7 @@ export function addRender(program: Command, context: Context): void {
   addRemoteOptions(command, "ref")
     .addHelpText("after", HELP)
     .action((folder: string | undefined, options: Options) =>
-      judging(context, (signal) => runRender(folder, options, context, signal)),
+      judging(context, (running) => runRender(folder, options, context, running)),
     );
 }
 
@@ -71,11 +71,11 @@ async function runRender(
   folder: string | undefined,
   options: Options,
   context: Context,
-  signal: AbortSignal,
+  running: Running,
 ): Promise<number> {
-  if (options.diff !== undefined) return runDiff(folder, { ...options, diff: options.diff }, context, signal);
-  const revision = await readRevision(folder, options, signal);
-  const verdict = await judgeValid(revision, context, signal);
+  if (options.diff !== undefined) return runDiff(folder, { ...options, diff: options.diff }, context, running);
+  const revision = await readRevision(folder, options, running.signal);
+  const verdict = await judgeValid(revision, context, running);
   if (verdict === undefined) return 1;
   const fleet = fleetOf(verdict, options.fleet, revision);
   const samples = options.agent === undefined ? verdict.samples : await readAgents(options.agent);
@@ -91,16 +91,16 @@ async function runDiff(
   folder: string | undefined,
   options: Options & { diff: string },
   context: Context,
-  signal: AbortSignal,
+  running: Running,
 ): Promise<number> {
-  const source = await openSource(folder, options, signal);
+  const source = await openSource(folder, options, running.signal);
   try {
     if (options.ref !== undefined && options.git === undefined) {
       throw new UsageError("--ref belongs to --git URL; a folder is read as it is on disk");
     }
     const newer = await (source.onDisk?.() ?? source.at(options.ref ?? "HEAD"));
     const older = await source.at(options.diff);
-    const [is, was] = [await judgeValid(newer, context, signal), await judgeValid(older, context, signal)];
+    const [is, was] = [await judgeValid(newer, context, running), await judgeValid(older, context, running)];
     if (is === undefined || was === undefined) return 1;
     const fleet = fleetOf(is, options.fleet, newer);
     const samples = options.agent === undefined ? is.samples : await readAgents(options.agent);

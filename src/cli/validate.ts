@@ -7,7 +7,7 @@ import { Option, type Command } from "commander";
 import type { Context } from "./command.ts";
 import { formatReport, VALIDATE_FORMATS, type ValidateFormat } from "./formats/formats.ts";
 import { isValid } from "./formats/report.ts";
-import { judge, judging, readComponents, reportOf } from "./judging.ts";
+import { judge, judging, readComponents, reportOf, type Running } from "./judging.ts";
 import { addRemoteOptions, readRevision, type RemoteOptions } from "./revision.ts";
 
 type Options = RemoteOptions & {
@@ -53,7 +53,7 @@ export function addValidate(program: Command, context: Context): void {
     .action((folder: string | undefined, options: Options) => {
       const isJson = program.opts<{ json?: boolean }>().json === true;
       const chosen = { ...options, ...(isJson && { format: "json" as const }) };
-      return judging(context, (signal) => runValidate(folder, chosen, context, signal));
+      return judging(context, (running) => runValidate(folder, chosen, context, running));
     });
 }
 
@@ -61,11 +61,11 @@ async function runValidate(
   folder: string | undefined,
   options: Options,
   context: Context,
-  signal: AbortSignal,
+  running: Running,
 ): Promise<number> {
   const components = options.components === undefined ? undefined : await readComponents(options.components);
-  const revision = await readRevision(folder, options, signal);
-  const verdict = await judge(revision, signal, components);
+  const revision = await readRevision(folder, options, running.signal);
+  const verdict = await judge(revision, running, components);
   const report = reportOf(revision, verdict, options.strict === true);
   const document = formatReport(options.format, report, context);
   if (options.output === undefined) context.io.out(document);
