@@ -1,10 +1,40 @@
 /** Why an agent is what it is, as sentences: kind, fleet, wanted and running version, offer, attempt, updater. */
+import { configState, type ConfigState } from "../domain/agents/config-state.ts";
+import { judgeHealth, type HealthVerdict } from "../domain/agents/judge-health.ts";
 import type { AgentDetailView, AgentView } from "../store/agent-list.ts";
 
 export type Because = { what: string; why: string };
 
+/** Where it is with its configuration, from its row. */
+export const stateOf = (agent: AgentView, now: Date): ConfigState =>
+  configState(
+    {
+      receivedHash: agent.configHash,
+      status: agent.configStatus,
+      error: agent.configError,
+      sentHash: agent.sentHash,
+      sentAtMs: agent.sentAt?.getTime() ?? null,
+      sentBy: agent.sentBy,
+      failedHash: agent.failedHash,
+      failedError: agent.failedError,
+      effectiveOf: agent.drift?.length === 0 ? agent.driftOf : null,
+      missing: agent.missing,
+    },
+    now.getTime(),
+  );
+
+/** Its health as the engine judges it. */
+export const healthOf = (agent: AgentView): HealthVerdict =>
+  judgeHealth({
+    healthy: agent.healthy,
+    pipelines: agent.kind === "collector" ? agent.pipelines : null,
+    expected: agent.expectedPipelines,
+    version: agent.version,
+    wantedVersion: null,
+  });
+
 /** Pure: everything it says comes from the row. */
-export function explainAgent(agent: AgentDetailView): Because[] {
+export function explainAgent(agent: AgentDetailView, now: Date): Because[] {
   const lines: Because[] = [{ what: `it is ${article(agent.kind)}`, why: agent.kindReason }];
   if (agent.kind !== "collector") {
     if (agent.kind === "updater") lines.push({ what: `its link: ${agent.link}`, why: agent.linkReason });
@@ -15,6 +45,12 @@ export function explainAgent(agent: AgentDetailView): Because[] {
     why: agent.fleetReason,
   });
   if (agent.renderError !== null) lines.push({ what: "it keeps its configuration", why: agent.renderError });
+  const config = stateOf(agent, now);
+  if (config.state !== "none") lines.push({ what: `its configuration: ${config.state}`, why: config.text });
+  if (agent.drift !== null && agent.drift.length > 0)
+    lines.push({ what: "it runs something else than it was sent", why: `different: ${shown(agent.drift)}` });
+  const health = healthOf(agent);
+  if (agent.healthy && !health.ok) lines.push({ what: "it says healthy and is not", why: health.because });
   if (agent.wantedVersion !== null) lines.push(versionLine(agent, agent.wantedVersion));
   if (agent.offer !== null) lines.push(offerLine(agent.offer));
   if (agent.phase !== null)
@@ -30,6 +66,10 @@ export function explainAgent(agent: AgentDetailView): Because[] {
     });
   return lines;
 }
+
+const MAX_NAMED = 5;
+const shown = (paths: readonly string[]): string =>
+  `${paths.slice(0, MAX_NAMED).join(", ")}${paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : ""}`;
 
 const article = (kind: AgentDetailView["kind"]): string =>
   kind === "collector" ? "a collector" : `an ${kind}${kind === "unknown" ? " agent" : ""}`;
@@ -49,17 +89,21 @@ const offerLine = (offer: NonNullable<AgentDetailView["offer"]>): Because => ({
 });
 
 /** One sentence for a list: the most important thing that keeps this agent from being as wanted, or that all is well. */
-export function whyNow(agent: AgentView): string {
+export function whyNow(agent: AgentView, now: Date): string {
   if (!agent.connected) return `not heard since ${agent.lastSeenAt.toISOString()}; values are from then`;
   if (!agent.healthy) return agent.lastError || agent.healthStatus || "it reports itself unhealthy, without a cause";
   if (agent.link === "mismatch") return `updater refused: ${agent.linkReason}`;
   if (agent.renderError !== null) return `keeps its configuration: ${agent.renderError}`;
   if (agent.kind !== "collector") return agent.kindReason;
-  if (agent.configStatus === CONFIG_FAILED) return `configuration failed: ${agent.configError}`;
+  const health = healthOf(agent);
+  if (!health.ok) return health.because;
+  const config = stateOf(agent, now);
+  if (CONFIG_TROUBLE.includes(config.state)) return `configuration ${config.state}: ${config.text}`;
   if (agent.offer !== null) return offerLine(agent.offer).what;
   if (agent.wantedVersion !== null && agent.wantedVersion !== agent.version)
     return `Git wants ${agent.wantedVersion}; nothing is offered now`;
+  if (agent.drift !== null && agent.drift.length > 0)
+    return `runs something else than it was sent: ${shown(agent.drift)}`;
   return agent.fleet === null ? `unassigned: ${agent.fleetReason}` : "as wanted";
 }
-/** RemoteConfigStatuses_FAILED of OpAMP. */
-const CONFIG_FAILED = 3;
+const CONFIG_TROUBLE: readonly ConfigState["state"][] = ["failed", "returned", "unanswered", "incompatible"];

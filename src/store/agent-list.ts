@@ -20,6 +20,21 @@ export type AgentView = {
   configHash: string | null;
   configStatus: number;
   configError: string;
+  sentHash: string | null;
+  sentAt: Date | null;
+  sentBy: "offer" | "resync" | "take_back" | null;
+  failedHash: string | null;
+  failedError: string;
+  /** Null: not judged. */
+  drift: string[] | null;
+  driftOf: string | null;
+  /** Of the wanted configuration; null: not known. */
+  missing: string[] | null;
+  pipelines: string[] | null;
+  expectedPipelines: string[] | null;
+  /** Of the updater: the agent itself, or the one that names this collector. */
+  updaterAttributes: Record<string, unknown> | null;
+  package: { status: string; version: string; offeredVersion: string; error: string } | null;
   fleet: string | null;
   fleetReason: string;
   wantedVersion: string | null;
@@ -63,7 +78,13 @@ const VIEW = `a.uid, a.kind, a.kind_reason as "kindReason", a.host_name as "host
   a.version, a.os, a.arch, a.connected, a.first_seen_at as "firstSeenAt", a.last_seen_at as "lastSeenAt", a.healthy,
   a.healthy_since as "healthySince", a.health_status as "healthStatus", a.last_error as "lastError",
   encode(a.remote_config_hash, 'hex') as "configHash", a.remote_config_status as "configStatus",
-  a.remote_config_error as "configError", w.fleet, coalesce(w.fleet_reason, 'not planned yet') as "fleetReason",
+  a.remote_config_error as "configError", encode(a.sent_config_hash, 'hex') as "sentHash", a.sent_config_at as "sentAt",
+  a.sent_config_by as "sentBy", encode(a.failed_config_hash, 'hex') as "failedHash",
+  a.failed_config_error as "failedError", a.drift, encode(a.drift_of, 'hex') as "driftOf",
+  missing_components(w.config_hash, a.credential, a.components_hash) as missing, a.pipelines,
+  (select x.pipelines from configs x where x.hash = a.remote_config_hash) as "expectedPipelines",
+  case a.kind when 'collector' then u.attributes when 'updater' then a.attributes end as "updaterAttributes",
+  case a.kind when 'collector' then u.package_status when 'updater' then a.package_status end as package, w.fleet, coalesce(w.fleet_reason, 'not planned yet') as "fleetReason",
   w.version as "wantedVersion", encode(w.config_hash, 'hex') as "wantedConfig", w.render_error as "renderError",
   case when o.id is null then null else jsonb_build_object('kind', o.kind, 'version', o.version, 'openedAt', o.opened_at,
     'sentAt', o.sent_at) end as offer,
@@ -77,7 +98,7 @@ const FROM = `agents a
   left join offers o on o.host = a.uid and o.closed_at is null
   left join (select distinct on (host) host, phase, since from attempts where finished_at is null
     order by host, since desc) p on p.host = a.uid
-  left join lateral (select c.uid, c.link, c.link_reason from agents c where c.collector_uid = a.uid and c.kind = 'updater'
+  left join lateral (select c.uid, c.link, c.link_reason, c.attributes, c.package_status from agents c where c.collector_uid = a.uid and c.kind = 'updater'
     order by c.link = 'linked' desc, c.last_seen_at desc limit 1) u on a.kind = 'collector'`;
 
 /** By host name, then UID. */

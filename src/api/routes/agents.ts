@@ -1,6 +1,8 @@
 /** Agents: list, read, explain, delete. */
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { z } from "zod";
+import { isSecretKey, MASK } from "../../domain/agents/redact-config.ts";
+import { BRAND } from "../../domain/brand.ts";
 import { CHANNELS } from "../../domain/channels.ts";
 import { failure } from "../../domain/errors.ts";
 import * as rest from "../../domain/rest/agent.ts";
@@ -11,9 +13,14 @@ import { appendAudit } from "../../store/audit.ts";
 import { notify, transaction, type Pool } from "../../store/database.ts";
 import { deleteAgent } from "../../store/forget-agents.ts";
 import { principalOf, type Principal } from "../auth.ts";
-import { explainAgent, whyNow } from "../explain-agent.ts";
+import { chooseBaseUrl } from "../base-url.ts";
+import { explainAgent, healthOf, stateOf, whyNow } from "../explain-agent.ts";
 
-type AgentDeps = { pool: Pool; now: () => Date };
+type AgentDeps = {
+  pool: Pool;
+  now: () => Date;
+  settings: { server: { publicUrl: string }; artifacts?: { agentBaseUrls: readonly string[] } };
+};
 const params = z.object({ uid });
 const tags = ["agents"];
 
@@ -36,7 +43,7 @@ export const agentRoutes =
         const items = rows.slice(0, limit);
         const last = items.at(-1);
         return {
-          items: items.map(showAgent),
+          items: items.map((it) => showAgent(it, deps)),
           next: rows.length > limit && last !== undefined ? writeCursor(last) : null,
         };
       },
@@ -45,7 +52,7 @@ export const agentRoutes =
       method: "GET",
       url: "/agents/:uid",
       schema: { tags, summary: "Read one agent", params, response: { ...problems, 200: rest.agentDetail } },
-      handler: async (request) => showDetail(await must(deps.pool, request.params.uid)),
+      handler: async (request) => showDetail(await must(deps.pool, request.params.uid), deps),
     });
     app.route({
       method: "GET",
@@ -58,7 +65,7 @@ export const agentRoutes =
       },
       handler: async (request) => {
         const agent = await must(deps.pool, request.params.uid);
-        return { uid: agent.uid, hostName: agent.hostName, because: explainAgent(agent) };
+        return { uid: agent.uid, hostName: agent.hostName, because: explainAgent(agent, deps.now()) };
       },
     });
     app.route({
@@ -120,7 +127,7 @@ function readCursor(text: string): { hostName: string; uid: string } {
 
 const CONFIG_STATUS = ["unset", "applied", "applying", "failed"] as const;
 
-const showAgent = (it: AgentView): z.output<typeof rest.agent> => ({
+const showAgent = (it: AgentView, deps: AgentDeps): z.output<typeof rest.agent> => ({
   uid: it.uid,
   kind: it.kind,
   kindReason: it.kindReason,
@@ -136,7 +143,9 @@ const showAgent = (it: AgentView): z.output<typeof rest.agent> => ({
   healthySince: it.healthySince?.toISOString() ?? null,
   healthStatus: it.healthStatus,
   lastError: it.lastError,
-  remoteConfig: { hash: it.configHash, status: CONFIG_STATUS[it.configStatus] ?? "unset", error: it.configError },
+  remoteConfig: showConfig(it, deps.now()),
+  health: showHealth(it),
+  updater: showUpdater(it, deps),
   fleet: it.fleet,
   fleetReason: it.fleetReason,
   wants: { version: it.wantedVersion, configHash: it.wantedConfig, renderError: it.renderError },
@@ -148,13 +157,57 @@ const showAgent = (it: AgentView): z.output<typeof rest.agent> => ({
   phase: it.phase,
   phaseSince: it.phaseSince?.toISOString() ?? null,
   link: { state: it.link, reason: it.linkReason, uid: it.linkUid },
-  why: whyNow(it),
+  why: whyNow(it, deps.now()),
 });
+
+function showConfig(it: AgentView, now: Date): z.output<typeof rest.agent>["remoteConfig"] {
+  const { state, text } = stateOf(it, now);
+  return {
+    hash: it.configHash,
+    status: CONFIG_STATUS[it.configStatus] ?? "unset",
+    error: it.configError,
+    state,
+    text,
+    missing: it.missing ?? [],
+    drift: it.drift,
+    sentHash: it.sentHash,
+    sentAt: it.sentAt?.toISOString() ?? null,
+  };
+}
+
+function showHealth(it: AgentView): z.output<typeof rest.agent>["health"] {
+  const verdict = healthOf(it);
+  return { ok: verdict.ok, because: verdict.ok ? "" : verdict.because };
+}
+
+function showUpdater(it: AgentView, { settings }: AgentDeps): z.output<typeof rest.agent>["updater"] {
+  if (it.updaterAttributes === null) return null;
+  const attributes = it.updaterAttributes;
+  const text = (key: string): string | null => {
+    const value = attributes[key];
+    return typeof value === "string" ? value : null;
+  };
+  const serverEndpoint = text(BRAND.attributes.serverEndpoint);
+  const bases = settings.artifacts?.agentBaseUrls ?? [];
+  return {
+    installMethod: text(BRAND.attributes.installMethod),
+    supervisorService: text(BRAND.attributes.supervisorService),
+    serverEndpoint,
+    imageCollectorVersion: text(BRAND.attributes.imageCollectorVersion),
+    downloadBase: chooseBaseUrl(serverEndpoint ?? undefined, bases, settings.server.publicUrl),
+    package: it.package && {
+      status: it.package.status,
+      version: it.package.version,
+      offeredVersion: it.package.offeredVersion,
+      error: it.package.error,
+    },
+  };
+}
 /** Times that come out of PostgreSQL inside JSON carry an offset. */
 const utc = (text: string): string => new Date(text).toISOString();
 
-const showDetail = (it: AgentDetailView): z.output<typeof rest.agentDetail> => ({
-  ...showAgent(it),
+const showDetail = (it: AgentDetailView, deps: AgentDeps): z.output<typeof rest.agentDetail> => ({
+  ...showAgent(it, deps),
   attributes: masked(it.attributes),
   labels: it.labels,
   unhealthyComponents: it.unhealthyComponents,
@@ -165,9 +218,4 @@ const showDetail = (it: AgentDetailView): z.output<typeof rest.agentDetail> => (
 
 /** What an agent reports may hold what somebody put into its environment by mistake. */
 const masked = (attributes: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(attributes).map(([key, value]) => [
-      key,
-      /token|password|passwd|secret|authorization|api[_.-]?key/i.test(key) ? "[masked]" : value,
-    ]),
-  );
+  Object.fromEntries(Object.entries(attributes).map(([key, value]) => [key, isSecretKey(key) ? MASK : value]));

@@ -3,6 +3,8 @@ import type { Logger } from "pino";
 import type { ApiDeps } from "../../api/app.ts";
 import { createDepotClients } from "../../activities/depot-clients.ts";
 import { createGitSyncPoke } from "../../api/gitops-poke.ts";
+import { agentCommandRoutes } from "../../api/routes/agent-commands.ts";
+import { agentConfigRoutes } from "../../api/routes/agent-config.ts";
 import { artifactContentRoutes } from "../../api/routes/artifact-content.ts";
 import { artifactRoutes } from "../../api/routes/artifacts.ts";
 import { gitopsWebhookRoutes } from "../../api/routes/gitops-webhook.ts";
@@ -38,6 +40,8 @@ export async function createPlugins(
   return {
     guarded: [
       gitopsRoutes(git),
+      agentConfigRoutes({ pool, keys }),
+      agentCommandRoutes({ pool, listener: shared.listener, now }),
       artifactRoutes({
         pool,
         now,

@@ -22,7 +22,31 @@ export const agent = z.object({
     hash: z.string().nullable(),
     status: z.enum(["unset", "applied", "applying", "failed"]),
     error: z.string(),
+    state: z
+      .enum(["none", "sent", "applying", "applied", "failed", "returned", "unanswered", "incompatible"])
+      .describe("returned: it refused one and runs the one before; unanswered: sent, and no status came"),
+    text: z.string(),
+    missing: z.array(z.string()).describe("components of the wanted configuration that its build does not have"),
+    drift: z.array(z.string()).nullable().describe("where it runs something else than it was sent; null: not judged"),
+    sentHash: z.string().nullable(),
+    sentAt: timeOrNull,
   }),
+  health: z
+    .object({ ok: z.boolean(), because: z.string() })
+    .describe("judged: a collector whose pipelines do not run is not well, whatever it says"),
+  updater: z
+    .object({
+      installMethod: z.string().nullable(),
+      supervisorService: z.string().nullable(),
+      serverEndpoint: z.string().nullable(),
+      imageCollectorVersion: z.string().nullable(),
+      downloadBase: z.string().describe("where it is told to download from"),
+      package: z
+        .object({ status: z.string(), version: z.string(), offeredVersion: z.string(), error: z.string() })
+        .nullable(),
+    })
+    .nullable()
+    .describe("what the updater itself, or the one of this collector, reports; null: there is none"),
   fleet: z.string().nullable().describe("null: unassigned, keeps what it has"),
   fleetReason: z.string(),
   wants: z.object({
