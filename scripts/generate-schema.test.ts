@@ -2,8 +2,9 @@
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
+import { schemaFiles } from "../src/cli/schema.ts";
 import { ISSUE_CODES } from "../src/domain/gitops/issue-codes.ts";
-import { EXAMPLE_SCHEMAS, SCHEMA_PAGE, schemaFiles } from "./generate-schema.ts";
+import { EXAMPLE_SCHEMAS, SCHEMA_PAGE } from "./generate-schema.ts";
 import { CODE_NOTES } from "./schema-codes.ts";
 import { schemaPage } from "./schema-page.ts";
 

@@ -5,15 +5,11 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { jsonSchemas } from "../src/domain/gitops/json-schema.ts";
+import { schemaFiles } from "../src/cli/schema.ts";
 import { schemaPage } from "./schema-page.ts";
 
 export const SCHEMA_PAGE = fileURLToPath(new URL("../docs/schema.md", import.meta.url));
 export const EXAMPLE_SCHEMAS = fileURLToPath(new URL("../examples/quickstart/.schema/", import.meta.url));
-
-/** File name → content, as `myrctl schema --out` writes them. */
-export const schemaFiles = (): Map<string, string> =>
-  new Map(Object.entries(jsonSchemas()).map(([name, schema]) => [name, `${JSON.stringify(schema, null, 2)}\n`]));
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await writeFile(SCHEMA_PAGE, schemaPage());
