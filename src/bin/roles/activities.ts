@@ -7,7 +7,7 @@ import { createStaging } from "../../activities/artifact-staging.ts";
 import { createArtifactActivities } from "../../activities/artifacts.ts";
 import { createDepotClients } from "../../activities/depot-clients.ts";
 import { createGitRemote, type GitRemote } from "../../activities/git-remote.ts";
-import { runValidation } from "../../activities/git-reader/run-validation.ts";
+import { createJudge, DEFAULT_BUDGET } from "../../activities/git-reader/run-validation.ts";
 import { createGitopsActivities } from "../../activities/gitops.ts";
 import { createReplicationActivities } from "../../activities/replication.ts";
 import { createRolloutActivities } from "../../activities/rollouts.ts";
@@ -22,7 +22,7 @@ export type WorkerActivities = {
   close: () => Promise<void>;
 };
 
-/** Opens staging and clients. `close` ends the connections; what activities left on disk stays. */
+/** Opens staging and clients. `close` ends connections and threads; what activities left on disk stays. */
 export async function createActivities(
   settings: ServerSettings,
   shared: Shared,
@@ -48,7 +48,8 @@ export async function createActivities(
     maxFileBytes: CONTRACT_DEFAULTS.maxFileBytes,
     base: gitops.path,
   };
-  const budget = { revisionMs: gitops.validationTimeoutMs, fileMs: FILE_BUDGET_MS };
+  const judge = createJudge({ revisionMs: gitops.validationTimeoutMs, fileMs: DEFAULT_BUDGET.fileMs });
+  const { secrets } = settings.executors;
   return {
     activities: {
       ...createGitopsActivities({
@@ -56,7 +57,7 @@ export async function createActivities(
         remote: remoteOf(settings),
         limits,
         pollIntervalMs: gitops.pollIntervalMs,
-        validate: (files, at, signal) => runValidation(files, at, budget, signal),
+        validate: (files, at, signal) => judge.validate(files, at, { secrets, signal }),
         now,
         log,
       }),
@@ -73,13 +74,10 @@ export async function createActivities(
       ...createRolloutActivities({ pool, listener, client, now, log, minCopies: artifacts.minCopies }),
     },
     close: async () => {
-      await Promise.all([source.close(), nodes.close()]);
+      await Promise.all([source.close(), nodes.close(), judge.close()]);
     },
   };
 }
-
-/** decisions, YAML: 10 s per file. */
-const FILE_BUDGET_MS = 10_000;
 
 function remoteOf({ gitops, artifacts }: ServerSettings): GitRemote {
   const { credentials } = gitops;

@@ -4,7 +4,7 @@
  */
 import { Document, Pair, Scalar, YAMLMap, YAMLSeq, type Node } from "yaml";
 import { compareText, decodeKey, isPlainMap, samePlain, type Plain, type PlainMap } from "../gitops/plain.ts";
-import { readBack } from "../gitops/yaml-source.ts";
+import { readBack, tokensOf } from "../gitops/yaml-source.ts";
 
 /** The document, or undefined if some reader would see something else than `data`. */
 export function emitYaml(data: PlainMap): string | undefined {
@@ -12,7 +12,8 @@ export function emitYaml(data: PlainMap): string | undefined {
   document.contents = nodeOf(data) as never;
   const text = document.toString({ lineWidth: 0, doubleQuotedAsJSON: true, doubleQuotedMinMultiLineLength: Infinity });
   const bytes = text.replace(SPECIAL, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  const isSame = samePlain(readBack(bytes, "1.1"), data) && samePlain(readBack(bytes, "1.2"), data);
+  const tokens = tokensOf(bytes);
+  const isSame = samePlain(readBack(tokens, "1.1"), data) && samePlain(readBack(tokens, "1.2"), data);
   return isSame ? bytes : undefined;
 }
 
