@@ -15,10 +15,6 @@ import type { GitRemoteSettings } from "./git-remote.ts";
 export const HEAD_REF = "refs/myriarch/head";
 /** Each shallow fetch leaves a pack; beyond this many they are made one. */
 const MAX_PACKS = 50;
-/** What git says when not the remote but the clone is at fault. */
-const CLONE_AT_FAULT =
-  /not a git repository|bad object|corrupt|loose object|unable to read|packfile|bad config|unpack/i;
-
 export type Clone = {
   folder: string;
   /** Brings the remote's head into the clone. Throws GitFailed. */
@@ -41,10 +37,8 @@ export function openClone(settings: GitRemoteSettings): Clone {
       if (!(await exists())) return cloneAfresh(own, settings, signal);
       await removeLocks(folder);
       await fetchInto(folder, settings, signal).catch(async (error: unknown) => {
-        if (!(error instanceof GitFailed) || !CLONE_AT_FAULT.test(error.message)) throw explained(error);
-        await drop();
-        const message = `the clone is damaged, the next poll makes it anew (git: ${error.message})`;
-        throw NO_SPACE.test(error.message) ? explained(error) : new GitFailed(message, { cause: error });
+        if (signal?.aborted !== true && isCloneAtFault(error)) await drop();
+        throw explained(error);
       });
       await markInUse(folder);
       // what cannot be packed is fetched anew
@@ -75,9 +69,16 @@ async function cloneAfresh({ folder, part }: CloneFolder, settings: GitRemoteSet
   }
 }
 
-const NO_SPACE = /no space left|quota exceeded/i;
+/** A full disk is mended by throwing away, too; what we do not know may be the clone's fault, and a new one is cheap. */
+const isCloneAtFault = (error: unknown): boolean =>
+  error instanceof GitFailed && (CLONE_AT_FAULT.test(error.message) || explainGitFailure(error.message) === undefined);
+const CLONE_AT_FAULT =
+  /fatal: not a git repository|bad object|corrupt|loose object|unable to read|bad config|bad shallow|no space left|quota exceeded/i;
+
 const explained = (error: unknown): unknown =>
-  error instanceof GitFailed ? new GitFailed(explainGitFailure(error.message), { cause: error }) : error;
+  error instanceof GitFailed
+    ? new GitFailed(explainGitFailure(error.message) ?? error.message, { cause: error })
+    : error;
 
 /** Tells other processes that the folder has an owner, also when a fetch brought nothing. */
 async function markInUse(folder: string): Promise<void> {

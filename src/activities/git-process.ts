@@ -75,13 +75,15 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-/** What git said, without progress, hints and the lines that only repeat the command. */
+/** What git and its helpers said, without progress and what says nothing: ssh names the cause, git only that there is one. */
 function summary(text: string): string {
   const lines = text
     .split(/[\r\n]+/)
-    .filter(
-      (line) => line.trim() !== "" && !/^(?:hint|remote: (?:Enumerating|Counting|Compressing)|warning: ?$)/.test(line),
-    );
-  const fatal = lines.filter((line) => /^(?:fatal|error|ssh|remote):?/.test(line));
-  return (fatal.length > 0 ? fatal : lines.slice(-3)).slice(0, 5).join("; ").slice(0, 500);
+    .map((line) => line.replaceAll(/^@+|@+$/g, "").trim())
+    .filter((line) => line !== "" && !SAYS_NOTHING.test(line));
+  return lines.slice(0, MAX_LINES).join("; ").slice(0, MAX_SUMMARY);
 }
+const MAX_LINES = 8;
+const MAX_SUMMARY = 500;
+const SAYS_NOTHING =
+  /^(?:hint:|warning: ?$|remote: (?:Enumerating|Counting|Compressing|Total)|Please make sure you have the correct|and the repository exists\.|IT IS POSSIBLE THAT SOMEONE|Someone could be eavesdropping)/;

@@ -41,19 +41,23 @@ const ADVICE: readonly [RegExp, string][] = [
     /find remote ref|remote branch .* not found/i,
     "there is no such branch, or the repository is empty: push a commit or correct gitops.branch",
   ],
+  [
+    /not our ref|remote error: upload-pack|missing necessary objects/i,
+    "the repository is damaged, or was rewritten while it was read: the next poll tries again; if it stays, run git fsck there",
+  ],
   [/dubious ownership/i, "the repository belongs to another account than the worker's: change one of them"],
   [
     /repository .*not found|does not appear to be a git repository|not a git repository|returned error: 404|no such file or directory/i,
     "there is no repository at gitops.url, or the credential may not see it",
   ],
   [
-    /could not resolve|couldn't connect|failed to connect|connection (?:refused|timed out|reset|closed)|network is unreachable|no route to host|no answer within|operation too slow|early eof|hung up|unexpected disconnect|remote end closed|empty reply|broken pipe/i,
+    /could not resolve|couldn't connect|failed to connect|connection (?:refused|timed out|reset|closed)|network is unreachable|no route to host|no answer within|operation too slow|early eof|hung up|unexpected disconnect|remote end closed|empty reply|broken pipe|bad pack header|unexpected eof|invalid index-pack output|premature end|incomplete|transfer closed|curl (?:18|56)/i,
     "the server does not answer, or the connection breaks: check the network; the next poll tries again",
   ],
 ];
 
-/** `said` with what to do before it, when the text is a known one. */
-export function explainGitFailure(said: string): string {
+/** `said` with what to do before it; undefined when the text is none that we know. */
+export function explainGitFailure(said: string): string | undefined {
   const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
-  return advice === undefined ? said : `${advice} (git: ${said})`;
+  return advice === undefined ? undefined : `${advice} (git: ${said})`;
 }
