@@ -3,6 +3,7 @@ import { agentPage, explanation } from "../domain/rest/agent.ts";
 import { everyPage } from "./client.ts";
 import { UsageError } from "./connection.ts";
 import { wholeNumber, type Context } from "./command.ts";
+import { addOneAgent, configWord, stateWord } from "./one-agent.ts";
 import { shortTime, table } from "./print.ts";
 
 type ListOptions = {
@@ -15,7 +16,7 @@ type ListOptions = {
   limit: string;
 };
 
-/** `myrctl agents list|explain`. */
+/** `myrctl agents list|show|explain|config|restart|resync`. */
 export function addAgents(program: Command, context: Context): void {
   const agents = program.command("agents").description("what the agents report, should have and are offered");
   agents
@@ -38,6 +39,7 @@ export function addAgents(program: Command, context: Context): void {
       const answer = await client.get(`/agents/${encodeURIComponent(uid)}/explain`, explanation);
       context.show(answer, () => answer.because.map(({ what, why }) => `${what}\n    because: ${why}`).join("\n"));
     });
+  addOneAgent(agents, context);
 }
 
 async function list(context: Context, options: ListOptions): Promise<void> {
@@ -60,11 +62,8 @@ async function list(context: Context, options: ListOptions): Promise<void> {
         ["WANTS", (it) => it.wants.version],
         ["OFFERED", (it) => it.offered && (it.offered.version ?? it.offered.kind)],
         ["RUNS", (it) => it.version],
-        ["CONFIG", (it) => it.remoteConfig.status],
-        [
-          "STATE",
-          (it) => (it.connected ? (it.healthy ? "healthy" : `unhealthy ${it.healthStatus}`.trim()) : "offline"),
-        ],
+        ["CONFIG", (it) => configWord(it)],
+        ["STATE", (it) => stateWord(it)],
         ["PHASE", (it) => it.phase],
         ["UPDATER", (it) => it.link.state],
         ["LAST SEEN", (it) => shortTime(it.lastSeenAt)],
