@@ -57,6 +57,16 @@ function judgeTopLevel(config: PlainMap): ConfigProblem[] {
   });
 }
 
+/** Keys that the collector knows in this place; it refuses a configuration with any other. */
+function judgeKeys(map: PlainMap, known: readonly string[], path: string[]): ConfigProblem[] {
+  return Object.keys(map).flatMap((key) => {
+    if (known.includes(key)) return [];
+    const near = closest(key, known);
+    const hint = near === undefined ? `only ${known.join(", ")} can stand here` : `did you mean ${near}?`;
+    return [{ path: [...path, key], message: "the collector knows no such key", hint }];
+  });
+}
+
 function judgeDefinitions(config: PlainMap, section: Section): ConfigProblem[] {
   const components = mapAt(config, section);
   return Object.keys(components).flatMap((key) => {
@@ -75,16 +85,19 @@ function judgeService(config: PlainMap): ConfigProblem[] {
   if (isReference(config["service"])) return [];
   const service = mapAt(config, "service");
   const path = ["service", "pipelines"];
-  const extensions = judgeList(config, service, "extensions", ["service", "extensions"], ["extensions"]);
-  if (isReference(valueAt(service, "pipelines"))) return extensions;
+  const problems = [
+    ...judgeKeys(service, ["extensions", "pipelines", "telemetry"], ["service"]),
+    ...judgeList(config, service, "extensions", ["service", "extensions"], ["extensions"]),
+  ];
+  if (isReference(valueAt(service, "pipelines"))) return problems;
   const shape = mustBeMap(service, "pipelines", path);
-  if (shape.length > 0) return [...extensions, ...shape];
+  if (shape.length > 0) return [...problems, ...shape];
   const pipelines = mapAt(service, "pipelines");
   if (Object.keys(pipelines).length === 0) {
-    return [...extensions, { path, message: "a collector needs at least one pipeline" }];
+    return [...problems, { path, message: "a collector needs at least one pipeline" }];
   }
   return [
-    ...extensions,
+    ...problems,
     ...Object.entries(pipelines).flatMap(([name, pipeline]) => judgePipeline(config, name, pipeline)),
     ...judgeConnectors(config, pipelines),
   ];
@@ -96,10 +109,16 @@ function judgePipeline(config: PlainMap, name: string, pipeline: Plain): ConfigP
   const problems: ConfigProblem[] = refused === undefined ? [] : [{ path, ...refused }];
   if (isReference(pipeline)) return problems;
   if (!isPlainMap(pipeline)) return [...problems, { path, message: "must be a map" }];
+  problems.push(
+    ...judgeKeys(
+      pipeline,
+      PIPELINE_LISTS.map(([list]) => list),
+      path,
+    ),
+  );
   for (const [list, sections] of PIPELINE_LISTS) {
     const at = [...path, list];
-    const found = judgeList(config, pipeline, list, at, sections);
-    problems.push(...found);
+    problems.push(...judgeList(config, pipeline, list, at, sections));
     const value = valueAt(pipeline, list) ?? [];
     if (list !== "processors" && Array.isArray(value) && value.length === 0) {
       problems.push({ path: at, message: `the pipeline ${name} has no ${list}` });

@@ -11,12 +11,12 @@ const SIGNALS = ["traces", "metrics", "logs", "profiles"];
 /** Why no collector takes `id` as the name of a component, or undefined. */
 export function judgeComponentName(id: string): Refused | undefined {
   const { type, name } = partsOf(id);
-  if (TYPE.test(type) && (name === undefined || NAME.test(name) || name.includes("${"))) return undefined;
-  if (id.includes("{{") || id.includes("{%")) {
-    return { message: `${id} is not a component name`, hint: "keys are not templates: write the name out" };
-  }
-  if (type.includes("${")) return undefined;
-  return { message: `${id} is not a component name`, hint: "write type or type/name, for example otlp/gateway" };
+  if (TYPE.test(type) && (name === undefined || NAME.test(name))) return undefined;
+  const isComputed = ["{{", "{%", "${"].some((opening) => id.includes(opening));
+  const hint = isComputed
+    ? "keys are neither templates nor references: write the name out"
+    : "write type or type/name, for example otlp/gateway";
+  return { message: `${id} is not a component name`, hint };
 }
 
 /** Why no collector takes `id` as the name of a pipeline, or undefined. */

@@ -158,7 +158,7 @@ function finish(recipe: Recipe, config: Plain): RenderedText {
   const blueprint = recipe.blueprints.at(-1)?.name ?? "";
   const problems = judgeCollectorConfig(config).map(({ path, message, hint }): RenderProblem => ({
     code: "invalid_config",
-    message: path.length === 0 ? message : `${path.join(".")}: ${message}`,
+    message: path.length === 0 ? message : `${pathText(path)}: ${message}`,
     ...(hint === undefined ? {} : { hint }),
     origin: { blueprint, path: ["spec", "config", ...path] },
   }));

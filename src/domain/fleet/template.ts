@@ -22,8 +22,10 @@ const FILTERS = new Set(
 /** What templates can read, all of it (gitops-schema, Blueprint). */
 const ROOTS: ReadonlySet<string> = new Set(["fleet", "parameters", "agent", "inventory", "version"]);
 /** The steps and sizes are counted, so every replica cuts at the same place; the time limit is for what they miss. */
-const LIMITS = { parseLimit: 1_000_000, renderLimit: 2_000, memoryLimit: 4_000_000 };
-const MAX_STEPS = 200_000;
+const LIMITS = { parseLimit: 1_000_000, renderLimit: 10_000, memoryLimit: 2_000_000 };
+const MAX_STEPS = 100_000;
+/** Tags of one scalar: Liquid's time to refuse ones that nest grows with their square. */
+const MAX_TAGS = 1_000;
 /** Characters that one scalar may render to. */
 const MAX_TEXT = 1_000_000;
 
@@ -46,6 +48,7 @@ export const hasTemplate = (text: string): boolean => text.includes("{{") || tex
 /** Compiles one scalar. Throws TemplateError. */
 export function compileTemplate(text: string): Compiled {
   if (text.length > LIMITS.parseLimit) throw new TemplateError(`is longer than ${LIMITS.parseLimit} characters`);
+  if (text.split("{%").length > MAX_TAGS) throw new TemplateError(`has more than ${MAX_TAGS} tags`);
   const source = withoutLeadingDots(text);
   const templates = guard(() => engine.parse(source));
   const [only] = templates;
