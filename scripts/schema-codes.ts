@@ -21,7 +21,7 @@ const inSpec = (means: string, kind: string, shown: string): CodeNote => ({
   means,
   file: `${FOLDERS[kind] ?? "more"}/example.yaml`,
   content: object(kind, "example", shown),
-  shown,
+  shown: `# spec of ${/^[AEI]/.test(kind) ? "an" : "a"} ${kind}\n${shown}`,
 });
 const whole = (means: string, content: string, file = "fleets/example.yaml"): CodeNote => ({
   means,
@@ -109,7 +109,7 @@ export const CODE_NOTES: Record<IssueCode, CodeNote> = {
       "A rendered configuration is not usable: no map, no pipeline, a pipeline that is empty or names a component that is not defined, a connector that joins nothing. With `--components` also a component that the collector does not have.",
     file: "blueprints/example.yaml",
     content: `${object("Blueprint", "example", "extends: base\nconfig:\n  service: {pipelines: {metrics: {processors: [batch]}}}")}---\n${object("Fleet", "example", "selector: {}\npriority: 9\nblueprint: example")}`,
-    shown: "extends: base\nconfig:\n  service: {pipelines: {metrics: {processors: [batch]}}}",
+    shown: "# spec of a Blueprint\nextends: base\nconfig:\n  service: {pipelines: {metrics: {processors: [batch]}}}",
   },
   not_regular_file: {
     means:

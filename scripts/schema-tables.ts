@@ -75,6 +75,7 @@ function typeOf(field: Schema): string {
   if (field.title !== undefined && link !== undefined) return `[${field.title}](#${link})`;
   if (field.const !== undefined) return code(field.const);
   if (field.enum !== undefined) return field.enum.map(code).join(", ");
+  if (field.properties !== undefined) return "map";
   if (field.anyOf !== undefined) return field.anyOf.map(typeOf).join(" or ");
   if (field.type === "array") return `list of ${typeOf(field.items ?? {})}${countOf(field.minItems, field.maxItems)}`;
   if (typeof field.additionalProperties === "object") return `map of ${typeOf(field.additionalProperties)}`;

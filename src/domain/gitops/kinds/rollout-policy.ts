@@ -89,12 +89,8 @@ const offline = z
     }),
   })
   .transform((at) => (at.action === "skip" && at.after === undefined ? { ...at, after: "1h" } : at))
-  .default({ action: "skip", after: "1h" })
-  .meta({
-    description: "What happens with targets that are not connected.",
-    // of what is written; zod knows only the default of what is read
-    default: { action: "skip", after: "1h" },
-  });
+  .prefault({ action: "skip", after: "1h" })
+  .meta({ description: "What happens with targets that are not connected." });
 
 export const rolloutPolicySpec = z
   .strictObject({
