@@ -1,4 +1,4 @@
-/** The text of docs/schema.md: what is written by hand stands in schema-page.md, the rest comes from the definitions. */
+/** The text of docs/schema.md: what is written by hand stands in schema-page.txt, the rest comes from the definitions. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
@@ -10,7 +10,7 @@ import { sampleAgent } from "../src/domain/gitops/kinds/sample-agent.ts";
 import { CODE_NOTES, saidOf } from "./schema-codes.ts";
 import { tablesOf, type Schema } from "./schema-tables.ts";
 
-const TEXT = fileURLToPath(new URL("./schema-page.md", import.meta.url));
+const TEXT = fileURLToPath(new URL("./schema-page.txt", import.meta.url));
 
 /** The whole page. Throws when the text asks for something that nobody makes. */
 export function schemaPage(): string {
@@ -25,7 +25,7 @@ export function schemaPage(): string {
   };
   return readFileSync(TEXT, "utf8").replaceAll(/<!-- made: ([\w-]+) -->/g, (_, name: string) => {
     const make = made[name];
-    if (make === undefined) throw new Error(`schema-page.md asks for ${name}, which nobody makes`);
+    if (make === undefined) throw new Error(`schema-page.txt asks for ${name}, which nobody makes`);
     return make();
   });
 }
