@@ -13,6 +13,7 @@ import type { Pool } from "../store/database.ts";
 import { authenticate, guard } from "./auth.ts";
 import type { EventHub } from "./event-hub.ts";
 import { etags } from "./etag.ts";
+import { createListenerServer, type ListenerTls } from "./listener.ts";
 import { describeApi, publishDescription } from "./openapi.ts";
 import { answerProblems } from "./problem.ts";
 import { agentRoutes } from "./routes/agents.ts";
@@ -42,6 +43,8 @@ export type ApiDeps = {
   temporal: { reachable: () => Promise<boolean> };
   /** Folder of the page's files. */
   webDir: string;
+  /** Absent: TLS ends in front of the server. */
+  tls?: ListenerTls | undefined;
   plugins: {
     /** Mounted below `/api/v1` behind the guard: routes of gitops, artifacts, depots. */
     guarded: FastifyPluginAsync[];
@@ -57,6 +60,7 @@ const BODY_LIMIT_BYTES = 1024 ** 2;
 /** Builds the whole application; usable by `inject` at once, ends with `app.close()`. */
 export async function buildApi(deps: ApiDeps): Promise<FastifyInstance> {
   const app = fastify({
+    serverFactory: (handler) => createListenerServer(handler, deps.tls),
     loggerInstance: deps.log,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),

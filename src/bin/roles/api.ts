@@ -6,8 +6,10 @@ import { buildApi } from "../../api/app.ts";
 import { createEventHub } from "../../api/event-hub.ts";
 import { createMetrics, serveMetrics } from "../../api/metrics.ts";
 import { createOpampServer } from "../../api/opamp/server.ts";
+import { opampRoutes } from "../../api/routes/opamp.ts";
 import { createRolloutControls } from "../../api/rollout-controls.ts";
 import type { ServerSettings } from "../../domain/config/server-config.ts";
+import { readListenerTls } from "./listener-tls.ts";
 import { openShared } from "./load.ts";
 import { createPlugins } from "./plugins.ts";
 import { endsGracefully } from "./supervise.ts";
@@ -25,6 +27,7 @@ export async function runApi(settings: ServerSettings, log: Logger): Promise<voi
   const hub = await createEventHub({ pool, listener, now, onError: (err) => log.warn({ err }, "events not read") });
   onEnd(() => hub.close());
   const opamp = createOpampServer({ pool, listener, settings, keys, log, now });
+  const plugins = await createPlugins(settings, shared, log);
   const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as { version: string };
   const app = await buildApi({
     settings,
@@ -36,7 +39,8 @@ export async function runApi(settings: ServerSettings, log: Logger): Promise<voi
     controls: createRolloutControls({ pool, client, now }),
     temporal: { reachable: shared.temporalReachable },
     webDir: `${ROOT}web`,
-    plugins: await createPlugins(settings, shared, log),
+    tls: await readListenerTls(settings.server.tls),
+    plugins: { ...plugins, root: [...plugins.root, opampRoutes(opamp)] },
   });
   onEnd(() => app.close());
   opamp.attach(app.server);

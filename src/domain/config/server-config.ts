@@ -15,7 +15,13 @@ import { overridablePaths, readStrictYaml, type ConfigIssue, type Locate, type O
 /** Complete and checked. Times in milliseconds, sizes in bytes; secrets are references, read by `readSecret`. */
 export type ServerSettings = {
   mode: "production" | "development";
-  server: { listen: Address; publicUrl: string; trustedProxies: string[] };
+  server: {
+    listen: Address;
+    publicUrl: string;
+    /** Paths of PEM files; absent: TLS ends in front of the server. */
+    tls?: { certFile: string; keyFile: string; clientCaFile?: string };
+    trustedProxies: string[];
+  };
   secrets: { key: Secret; previousKey?: Secret };
   gitops: {
     url: string;
@@ -234,12 +240,25 @@ const fileOf = (path: string | undefined): Secret | undefined =>
 const some = <K extends string, V>(key: K, value: V | undefined): Partial<Record<K, V>> =>
   (value === undefined ? {} : { [key]: value }) as Partial<Record<K, V>>;
 
+const tlsFiles = ({
+  clientCaFile,
+  ...files
+}: NonNullable<ServerFile["server"]["tls"]>): NonNullable<ServerSettings["server"]["tls"]> => ({
+  ...files,
+  ...(clientCaFile !== undefined && { clientCaFile }),
+});
+
 function toSettings(it: ServerFile, overrides: Overrides): ServerSettings {
   const { gitops, artifacts, agents, depots, database, temporal } = it;
   const fromEnvironment = overrides.get("database.url");
   return {
     mode: it.mode,
-    server: { ...it.server, publicUrl: it.server.publicUrl.replace(/\/+$/, "") },
+    server: {
+      listen: it.server.listen,
+      publicUrl: it.server.publicUrl.replace(/\/+$/, ""),
+      ...(it.server.tls !== undefined && { tls: tlsFiles(it.server.tls) }),
+      trustedProxies: it.server.trustedProxies,
+    },
     secrets: {
       key: { kind: "file", path: it.secrets.keyFile },
       ...some("previousKey", fileOf(it.secrets.previousKeyFile)),

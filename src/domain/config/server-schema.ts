@@ -30,6 +30,7 @@ export const serverSchema = z.strictObject({
   server: section({
     listen: listen.prefault("127.0.0.1:8080"),
     publicUrl: text,
+    tls: section({ certFile: text, keyFile: text, clientCaFile: text.optional() }).optional(),
     trustedProxies: z.array(text).default([]),
   }),
   secrets: section({ keyFile: text, previousKeyFile: text.optional() }),
