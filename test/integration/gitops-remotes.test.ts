@@ -260,16 +260,22 @@ describe("repositories on this machine", () => {
 
   test("many pushes over a shallow clone leave few packs, also when one fetch skips many commits", async () => {
     await push();
+    const remote = createGitRemote(settings);
+    const inBare = (...args: string[]): string =>
+      execFileSync("git", ["--git-dir", repository.bare, "-c", "user.name=k", "-c", "user.email=k@x", ...args])
+        .toString()
+        .trim();
+    const tree = inBare("rev-parse", "main^{tree}");
     for (let round = 0; round < 55; round += 1) {
-      const commit = await push();
-      if (round === 20) for (let skipped = 0; skipped < 10; skipped += 1) await push();
-      expect(await sync()).toBe("applied");
-      if (round !== 20) expect((await state()).appliedCommit).toBe(commit);
+      const skipped = round === 20 ? 5 : 0;
+      for (let n = 0; n <= skipped; n += 1)
+        inBare("update-ref", "refs/heads/main", inBare("commit-tree", "-p", "main", "-m", `${round}.${n}`, tree));
+      expect((await remote.fetchHead()).subject).toBe(`${round}.${skipped}`);
     }
     const packs = readdirSync(clone("objects", "pack")).filter((name) => name.endsWith(".pack"));
     expect(packs.length).toBeLessThanOrEqual(51);
-    expect(readFileSync(clone("shallow"), "utf8").trim().split("\n").length).toBeLessThanOrEqual(60);
-  });
+    expect(await sync()).toBe("applied");
+  }, 300_000);
 });
 
 describe("the clone", () => {
@@ -618,7 +624,7 @@ describe.skipIf(noOpenssl)("over HTTPS", () => {
       /connection breaks/,
       async () => {
         await push();
-        server.behave({ kind: "cut", afterBytes: 600 });
+        server.behave({ kind: "cut", afterBytes: 100 });
       },
       () => server.behave({ kind: "serve" }),
     ],

@@ -14,7 +14,7 @@ const ADVICE: readonly [RegExp, string][] = [
     "the server's SSH host key is not in gitops.credentials.knownHostsFile: add it (ssh-keyscan, compared with what its operator says)",
   ],
   [
-    /unprotected private key|bad permissions|load key .*(?:invalid format|error in libcrypto|permission denied|no such file)|identity file .* not accessible/i,
+    /unprotected private key|bad permissions|load key .*(?:invalid format|error in libcrypto|permission denied|no such file)|identity file .* not accessible|no such identity/i,
     "the key of gitops.credentials.sshKeyFile cannot be used: a private key without passphrase that only this account may read (mode 0600)",
   ],
   [
@@ -26,7 +26,7 @@ const ADVICE: readonly [RegExp, string][] = [
     "the server does not accept the credential: check gitops.credentials.tokenFile and that the token may read the repository",
   ],
   [
-    /certificate|ssl peer|\bssl:|gnutls|tls connect error/i,
+    /certificate|unable to get local issuer/i,
     "the server's certificate is not trusted: name its CA in SSL_CERT_FILE or GIT_SSL_CAINFO of the worker's environment",
   ],
   [
@@ -51,7 +51,7 @@ const ADVICE: readonly [RegExp, string][] = [
     "there is no repository at gitops.url, or the credential may not see it",
   ],
   [
-    /could not resolve|couldn't connect|failed to connect|connection (?:refused|timed out|reset|closed)|network is unreachable|no route to host|no answer within|operation too slow|early eof|hung up|unexpected disconnect|remote end closed|empty reply|broken pipe|bad pack header|unexpected eof|invalid index-pack output|premature end|incomplete|transfer closed|curl (?:18|56)/i,
+    /could not resolve|couldn't connect|failed to connect|connection (?:refused|timed out|reset|closed)|network is unreachable|no route to host|no answer within|operation too slow|early eof|hung up|unexpected disconnect|remote end closed|empty reply|broken pipe|bad pack header|unexpected eof|invalid index-pack output|premature end|incomplete|transfer closed|curl (?:18|56)|terminated|gnutls recv error|ssl_read|ssl_error_syscall/i,
     "the server does not answer, or the connection breaks: check the network; the next poll tries again",
   ],
 ];
