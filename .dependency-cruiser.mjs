@@ -35,7 +35,7 @@ export default {
     only("depot-column", "depot", ["domain", "verify"], "A depot node knows nothing of the server."),
     only("activities-column", "activities", ["domain", "store", "verify", "depot/client", "workflows/messages"], "Activities are the only effects of workflows; they never load the API."),
     only("api-column", "api", ["domain", "store", "protocol", "verify", "depot/client", "workflows/messages"], "The API meets the worker in Temporal messages and Postgres rows only."),
-    only("cli-column", "cli", ["domain", "verify", "activities/git-"], "myrctl talks to the server through the API; it shares the validator and the reader of Git remotes."),
+    only("cli-column", "cli", ["domain", "verify", "activities/git-[a-z-]+"], "myrctl talks to the server through the API; it shares the validator and the reader of Git remotes."),
     {
       name: "tools-stay-tools",
       severity: "error",

@@ -41,7 +41,7 @@ function excerpt(lines: readonly string[], { line, column }: Issue, gutter: numb
   const text = lines[line - 1];
   if (text === undefined || text.trim() === "") return [];
   const at = Math.min(column - 1, text.length);
-  const from = Math.max(0, at - WIDTH / 2);
+  const from = text.length <= WIDTH ? 0 : Math.max(0, at - WIDTH / 2);
   const shown = (part: string): string => visible(part.replaceAll("\t", TAB));
   const before = shown((from > 0 ? "…" : "") + text.slice(from, at));
   const rest = text.slice(at, from + WIDTH);
@@ -58,8 +58,8 @@ function excerpt(lines: readonly string[], { line, column }: Issue, gutter: numb
 const WIDTH = 120;
 /** A terminal's tab stops depend on what stands before the line; a fixed width keeps the caret right. */
 const TAB = "    ";
-/** What the caret underlines: the word at the place. */
-const WORD = /^[\p{L}\p{N}_./$-]+/u;
+/** What the caret underlines: the word or the quoted text at the place. */
+const WORD = /^(?:"[^"]*"|'[^']*'|[\p{L}\p{N}_./$-]+)/u;
 
 /** From the bytes that were judged: nothing is read again, no link is followed. */
 function linesOf({ revision }: Report, file: string): string[] {
