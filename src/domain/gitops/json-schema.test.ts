@@ -223,7 +223,9 @@ describe("nothing that validation accepts is refused", () => {
     );
   });
 
-  function apply(data: PlainMap, { pick, value, how, key }: Edit): PlainMap {
+  function apply(data: PlainMap, { pick, value: given, how, key }: Edit): PlainMap {
+    // what is drawn is used again: it must not be what a later edit changes
+    const value = structuredClone(given);
     const places = placesOf(data);
     const place = places[pick % places.length];
     if (place === undefined) return data;
