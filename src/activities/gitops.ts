@@ -10,7 +10,7 @@ import { compareObjects, type Change } from "../domain/gitops/change.ts";
 import type { Issue } from "../domain/gitops/issue-codes.ts";
 import type { Limits, RepositoryFile } from "../domain/gitops/repository-files.ts";
 import { isSettled } from "../domain/gitops/sync-state.ts";
-import { isBlocking, type Verdict } from "../domain/gitops/validate.ts";
+import { applicable, isBlocking, type Verdict } from "../domain/gitops/validate.ts";
 import { appendAudit } from "../store/audit.ts";
 import { transaction, type Db, type Pool } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
@@ -31,7 +31,7 @@ export type GitopsDeps = {
   pool: Pool;
   remote: GitRemote;
   limits: Limits;
-  /** `runValidation` with its budget. */
+  /** A judge with its budget (git-reader/run-validation.ts). */
   validate: (files: readonly RepositoryFile[], limits: Limits, signal?: AbortSignal) => Promise<Verdict>;
   now: () => Date;
   log: Pick<Logger, "info" | "warn">;
@@ -93,7 +93,7 @@ async function validateRevision(deps: GitopsDeps, { commit, author, subject }: R
     deps.validate(await remote.readRevision(commit, limits, signal), limits, signal),
   );
   const errors = verdict.issues.filter(isBlocking);
-  const objects = errors.length === 0 ? verdict.objects : undefined;
+  const objects = applicable(verdict);
   await transaction(pool, async (tx) => {
     const before = await readGitopsState(tx, true);
     await saveJudged(tx, { commit, author, subject, at: now(), issues: verdict.issues, objects });

@@ -30,8 +30,14 @@ const TABLES: Record<string, BadCase[]> = {
   together: TOGETHER,
 };
 
-const issuesOf = ({ files, limits, modes, secrets }: BadCase): Issue[] =>
-  validateRevision(repositoryOf(files, modes), { ...DEFAULT_LIMITS, ...limits }, secrets && { secrets }).issues;
+const judged = new Map<BadCase, Issue[]>();
+function issuesOf(it: BadCase): Issue[] {
+  const { files, limits, modes, secrets } = it;
+  const all = { ...DEFAULT_LIMITS, ...limits };
+  const issues = judged.get(it) ?? validateRevision(repositoryOf(files, modes), all, secrets && { secrets }).issues;
+  judged.set(it, issues);
+  return issues;
+}
 
 /** An issue as text, with the line that it points at. */
 function show(issue: Issue, files: BadCase["files"]): string {

@@ -60,6 +60,10 @@ export function validateRevision(
 
 export const isBlocking = (issue: Issue): boolean => issue.severity === "error";
 
+/** What may be put in force: all objects of a verdict or, when any issue blocks, nothing. */
+export const applicable = ({ issues, objects }: Verdict): GitObject[] | undefined =>
+  issues.some(isBlocking) ? undefined : objects;
+
 /** Which files to read, in the order of their paths. */
 export function planReading(files: readonly RepositoryFile[], limits: Limits): ReadPlan {
   const { objects, samples, issues } = selectFiles(files, limits);
