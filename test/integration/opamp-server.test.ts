@@ -1,11 +1,11 @@
 import { request } from "node:http";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { decodeServerToAgent, encodeAgentToServer } from "../../src/protocol/codec.ts";
 import type { ServerToAgent } from "../../src/protocol/messages.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { description, eventually, health, newUid, startAgent, startOpamp } from "../support/opamp.ts";
-import type { OpampSetup, TestAgent } from "../support/opamp.ts";
+import type { OpampSetup, TestAgent, Transport } from "../support/opamp.ts";
 
 const COLLECTOR = 0x7806n | 1n;
 const UPDATER = 0x2819n;
@@ -29,6 +29,7 @@ afterAll(async () => {
   await db?.drop();
 });
 
+let transport: Transport = "websocket";
 const started = (agent: TestAgent): TestAgent => {
   agents.push(agent);
   return agent;
@@ -54,13 +55,21 @@ const updaterState = (host: string, collector?: string) => ({
 });
 const startCollector = (host: string, more: { uid?: string; token?: string; endpoint?: string } = {}) =>
   started(
-    startAgent({ endpoint: opamp.endpoint, token, capabilities: COLLECTOR, state: collectorState(host), ...more }),
+    startAgent({
+      endpoint: opamp.endpoint,
+      token,
+      transport,
+      capabilities: COLLECTOR,
+      state: collectorState(host),
+      ...more,
+    }),
   );
 const startUpdater = (host: string, collector: string, more: { token?: string } = {}) =>
   started(
     startAgent({
       endpoint: opamp.endpoint,
       token,
+      transport,
       capabilities: UPDATER,
       state: updaterState(host, collector),
       ...more,
@@ -133,7 +142,10 @@ describe("the door", () => {
   });
 });
 
-describe("what agents report", () => {
+const TRANSPORTS = ["websocket", "http"] as const;
+describe.each(TRANSPORTS)("what agents report over %s", (by) => {
+  beforeEach(() => void (transport = by));
+
   it("becomes one row with normalised version, platform, labels and raw health", async () => {
     const agent = startCollector("Web-01");
     agent.state.agentDescription?.identifyingAttributes.set("service.version", "v0.161.0");
@@ -270,7 +282,9 @@ describe("what agents report", () => {
   });
 });
 
-describe("the linking rule", () => {
+describe.each(TRANSPORTS)("the linking rule over %s", (by) => {
+  beforeEach(() => void (transport = by));
+
   it("links by UID, credential and host name without regard to case, and follows changes", async () => {
     const collector = startCollector("WEB-01");
     const updater = startUpdater("web-01", collector.client.instanceUid);
@@ -281,7 +295,7 @@ describe("the linking rule", () => {
   });
 
   it("refuses another credential, says why, and audits it once", async () => {
-    const foreign = await opamp.enroll("foreign");
+    const foreign = await opamp.enroll(`foreign-${transport}`);
     const collector = startCollector("web-02");
     const updater = startUpdater("web-02", collector.client.instanceUid, { token: foreign.token });
     const uid = updater.client.instanceUid;
@@ -302,6 +316,8 @@ describe("the linking rule", () => {
 });
 
 describe("instance UIDs", () => {
+  beforeEach(() => void (transport = "websocket"));
+
   it("another credential for a UID gets a new one, and the owner's row stays", async () => {
     const owner = startCollector("owner");
     const uid = owner.client.instanceUid;

@@ -15,6 +15,7 @@ import type { ComponentHealth, ServerToAgent } from "../../src/protocol/messages
 import { uuidV7 } from "../../src/protocol/uid.ts";
 import { createListener, type Listener } from "../../src/store/listen.ts";
 import type { TestDatabase } from "./database.ts";
+import { createPollingClient } from "./http-agent.ts";
 
 export const silentLog = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
@@ -67,6 +68,7 @@ export async function startOpamp(db: TestDatabase, settings: Settings = {}): Pro
         offlineAfterMs: settings.offlineAfterMs ?? 70_000,
         forgetAfterMs: settings.forgetAfterMs ?? 30 * 86_400_000,
         acceptRate: settings.acceptRate ?? 10_000,
+        heartbeatIntervalMs: settings.heartbeatIntervalMs ?? 30_000,
       },
     },
   });
@@ -120,13 +122,22 @@ export type TestAgent = {
   stop(): Promise<void>;
 };
 
-type AgentOptions = { endpoint: string; token: string; uid?: string; capabilities: bigint; state: AgentState };
+export type Transport = "websocket" | "http";
+type AgentOptions = {
+  endpoint: string;
+  token: string;
+  uid?: string;
+  capabilities: bigint;
+  state: AgentState;
+  /** Default: WebSocket. */
+  transport?: Transport;
+};
 
 /** A started agent that keeps what it is sent. */
-export function startAgent({ endpoint, token, uid, capabilities, state }: AgentOptions): TestAgent {
+export function startAgent({ endpoint, token, uid, capabilities, state, transport }: AgentOptions): TestAgent {
   const received: ServerToAgent[] = [];
   const current = { ...state };
-  const client = createAgentClient({
+  const client = (transport === "http" ? createPollingClient : createAgentClient)({
     endpoint,
     headers: { Authorization: `Bearer ${token}` },
     instanceUid: uid ?? newUid(),
