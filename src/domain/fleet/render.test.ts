@@ -232,6 +232,13 @@ describe("scalars", () => {
     const who = agent("u", { "=x": "y", "=22": "z" });
     expect(extra(`{config: {${NOP}, extra: "{{ agent.attributes }}"}}`, { who })).toEqual({ "==x": "y", "==22": "z" });
   });
+  test("what aliases multiply is bounded", () => {
+    const many = (count: number, what: string): string => Array.from({ length: count }, () => what).join(", ");
+    const spec = `{config: {${NOP}, extra: {x: &x [${many(1_000, "1")}], y: [${many(900, "*x")}]}}}`;
+    const rendered = render([blueprint("b", spec)]);
+    expect(rendered).toMatchObject({ ok: false, code: "invalid_config" });
+    expect(textOf(rendered)).toContain("4 MiB");
+  });
   test("what many scalars multiply is bounded: data that each of them repeats, and text", () => {
     const many = (scalar: string): string => Array.from({ length: 300 }, (_, k) => `k${k}: "${scalar}"`).join(", ");
     const big = Array.from({ length: 20_000 }, (_, k) => k);

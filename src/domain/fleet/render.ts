@@ -116,7 +116,7 @@ function renderOnce(recipe: Recipe, scope: Record<string, unknown>, applies: rea
     if (size.isSpent()) return null;
     const value = renderLeaf(leaf, scope, problems);
     size.add(value);
-    if (size.isSpent()) refuseTemplate(leaf.origin, TOO_LARGE, problems);
+    if (size.isSpent()) refuseTemplate(leaf.origin, `with this ${TOO_LARGE}`, problems);
     return value;
   });
   const outcome = problems.length > 0 ? { problems } : finish(recipe, config);
@@ -125,15 +125,19 @@ function renderOnce(recipe: Recipe, scope: Record<string, unknown>, applies: rea
   return outcome;
 }
 
-/** What templates multiply (a list of the inventory in each of a thousand scalars) is bounded as what they write. */
+/**
+ * What templates and aliases multiply (a list of the inventory in each of a thousand scalars) is bounded as what authors
+ * write. A node counts as the characters that it takes at least.
+ */
 const MAX_SIZE = 4 * 1024 * 1024;
-const TOO_LARGE = "with this the configuration is larger than 4 MiB";
+const NODE_SIZE = 8;
+const TOO_LARGE = "the configuration is larger than 4 MiB";
 
 /** Counts characters and nodes, and stops when they are too many: data is shared, so it can be larger than memory. */
 function createMeasure(): { add: (value: Plain) => void; isSpent: () => boolean } {
   let left = MAX_SIZE;
   const add = (value: Plain): void => {
-    left -= typeof value === "string" ? value.length + 1 : 1;
+    left -= typeof value === "string" ? value.length + NODE_SIZE : NODE_SIZE;
     if (typeof value !== "object" || value === null) return;
     for (const [key, member] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
       if (left <= 0) return;
@@ -156,15 +160,19 @@ function renderLeaf(leaf: Leaf, scope: object, problems: RenderProblem[]): Plain
 
 function finish(recipe: Recipe, config: Plain): RenderedText {
   const blueprint = recipe.blueprints.at(-1)?.name ?? "";
+  const origin: Origin = { blueprint, path: ["spec", "config"] };
+  const size = createMeasure();
+  size.add(config);
+  if (size.isSpent()) return { problems: [{ code: "invalid_config", message: TOO_LARGE, origin }] };
   const problems = judgeCollectorConfig(config).map(({ path, message, hint }): RenderProblem => ({
     code: "invalid_config",
     message: path.length === 0 ? message : `${pathText(path)}: ${message}`,
     ...(hint === undefined ? {} : { hint }),
-    origin: { blueprint, path: ["spec", "config", ...path] },
+    origin: { ...origin, path: [...origin.path, ...path] },
   }));
   if (problems.length > 0) return { problems };
   const text = emitYaml(config as PlainMap);
   if (text !== undefined) return { text, components: componentsOf(config) };
   const message = "cannot be written so that YAML 1.1 and 1.2 readers see the same";
-  return { problems: [{ code: "invalid_config", message, origin: { blueprint, path: ["spec", "config"] } }] };
+  return { problems: [{ code: "invalid_config", message, origin }] };
 }
