@@ -1,9 +1,10 @@
 /** An OpAMP server on a real port with a real database, and agents that speak to it through real sockets. */
 import { createHash, randomBytes } from "node:crypto";
-import { createServer, type RequestListener, type Server } from "node:http";
+import type { RequestListener, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { createOpampServer, type OpampServer, type OpampSettings } from "../../src/api/opamp/server.ts";
+import { createListenerServer, type ListenerTls } from "../../src/api/listener.ts";
+import { createOpampServer, type OpampDeps, type OpampServer, type OpampSettings } from "../../src/api/opamp/server.ts";
 import { CHANNELS } from "../../src/domain/channels.ts";
 import {
   createAgentClient,
@@ -32,6 +33,8 @@ export type OpampSetup = {
 type Settings = Partial<OpampSettings["agents"] & OpampSettings["artifacts"]> & {
   port?: number;
   sweepMs?: number;
+  tls?: ListenerTls;
+  log?: OpampDeps["log"];
   /** Answers ordinary requests, for example downloads. */
   onRequest?: RequestListener;
 };
@@ -45,10 +48,10 @@ export async function startOpamp(db: TestDatabase, settings: Settings = {}): Pro
     channels: Object.values(CHANNELS),
     onError: (e) => errors.push(e),
   });
-  const http = createServer((request, response) => {
+  const http = createListenerServer((request, response) => {
     if (request.url === "/v1/opamp") server.answer(request, response);
     else (settings.onRequest ?? ((_, other) => other.writeHead(404).end()))(request, response);
-  });
+  }, settings.tls);
   await new Promise<void>((resolve) => http.listen(settings.port ?? 0, "127.0.0.1", resolve));
   const { port } = http.address() as AddressInfo;
   const server = createOpampServer({
@@ -56,7 +59,7 @@ export async function startOpamp(db: TestDatabase, settings: Settings = {}): Pro
     listener,
     keys: [key],
     now: () => new Date(),
-    log: silentLog,
+    log: settings.log ?? silentLog,
     ...(settings.sweepMs === undefined ? {} : { sweepMs: settings.sweepMs }),
     settings: {
       server: { publicUrl: `http://127.0.0.1:${port}` },
@@ -78,7 +81,7 @@ export async function startOpamp(db: TestDatabase, settings: Settings = {}): Pro
     http,
     key,
     listener,
-    endpoint: `ws://127.0.0.1:${port}/v1/opamp`,
+    endpoint: `${settings.tls === undefined ? "ws" : "wss"}://127.0.0.1:${port}/v1/opamp`,
     async enroll(name, labels = {}) {
       const token = `myr_enroll_${randomBytes(16).toString("hex")}`;
       const hash = createHash("sha256").update(token).digest();
