@@ -27,7 +27,10 @@ export type HostMemory = {
   lastFailure: string;
   /** By content hash. */
   backoff: Record<string, { cause: string; untilMs: number }>;
+  /** The one that was received last. */
   config: { hash: string; status: number; error: string } | undefined;
+  /** Of the configuration that the collector runs. */
+  pipelines?: string[];
 };
 
 export type Memory = {

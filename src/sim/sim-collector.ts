@@ -1,5 +1,7 @@
 /** A supervisor with its collector, as the server sees them; a version is only a word here, everything on the wire is real. */
 import { setTimeout as wait } from "node:timers/promises";
+import { parse } from "yaml";
+import { needsOf } from "../domain/agents/config-needs.ts";
 import { createAgentClient, type AgentClient, type AgentState } from "../protocol/agent-client.ts";
 import { AGENT_CAPABILITY as CAN, COMMAND, REMOTE_CONFIG_STATUS } from "../protocol/messages.ts";
 import type { AgentRemoteConfig, ComponentHealth, ConfigMap, ServerToAgent } from "../protocol/messages.ts";
@@ -16,6 +18,22 @@ const CAPABILITIES =
   CAN.reportsRemoteConfig |
   CAN.reportsHeartbeat;
 const CRASH_EVERY_MS = 4_000;
+/** What a collector runs before it has a configuration from the server. */
+const BUILT_IN_PIPELINES = ["traces"];
+
+/** Many hosts get the same bytes: they are read once. */
+const read = new Map<string, string[]>();
+const MAX_READ = 1_000;
+
+function pipelinesIn(config: ConfigMap, hash: string): string[] {
+  const known = read.get(hash);
+  if (known !== undefined) return known;
+  const bytes = config.get("")?.body ?? new Uint8Array();
+  const { pipelines } = needsOf(parse(Buffer.from(bytes).toString("utf8")));
+  if (read.size >= MAX_READ) read.clear();
+  read.set(hash, pipelines);
+  return pipelines;
+}
 
 export class SimCollector {
   private readonly memory: HostMemory;
@@ -32,6 +50,8 @@ export class SimCollector {
   constructor(memory: HostMemory, context: SimContext) {
     this.memory = memory;
     this.context = context;
+    // A state file of before does not say what ran: the server sends the configuration again.
+    if (memory.pipelines === undefined) memory.config = undefined;
     this.client = this.newClient();
   }
 
@@ -116,9 +136,10 @@ export class SimCollector {
       ["receiver:otlp", part()],
       ["exporter:debug", part()],
     ]);
+    const pipelines = this.memory.pipelines ?? BUILT_IN_PIPELINES;
     return part([
       ["extensions", part([["extension:health_check", part()]])],
-      ["pipeline:traces", pipeline],
+      ...pipelines.map((name): [string, ComponentHealth] => [`pipeline:${name}`, pipeline]),
     ]);
   }
 
@@ -146,6 +167,7 @@ export class SimCollector {
       this.noteConfig(hash, REMOTE_CONFIG_STATUS.failed, "Agent exited unexpectedly with exit code 1");
       return;
     }
+    this.memory.pipelines = pipelinesIn(config, hash);
     await this.startCollector();
     this.effective = config;
     this.noteConfig(hash, REMOTE_CONFIG_STATUS.applied, "");

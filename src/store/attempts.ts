@@ -46,7 +46,8 @@ type Row = {
   silentFrom: Date | null;
   failureClass: FailureClass | null;
   error: string;
-  taken: bigint[];
+  /** Elements of arrays come as text, unlike single values. */
+  taken: (bigint | string)[];
   target: TargetChange;
   known: boolean;
   connected: boolean;
@@ -130,7 +131,7 @@ function toInFlight(row: Row): InFlight {
       silentFromMs: ms(row.silentFrom),
       failureClass: row.failureClass,
       error: row.error,
-      takenNanos: row.taken,
+      takenNanos: row.taken.map(BigInt),
     },
     offer:
       offerDirection === null ? null : { direction: offerDirection, packagesHash: row.packagesHash, sent: row.sent },

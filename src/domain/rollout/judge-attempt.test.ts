@@ -435,3 +435,85 @@ describe("going back", () => {
     expect(judgeAttempt(evidence({ attempt: back, collector: { version: "0.162.0" } }))?.phase).toBe("health_wait");
   });
 });
+
+describe("more than the status of a configuration", () => {
+  const config = { phase: "offered" as const, part: "config" as const };
+  const judge = (change: Partial<CollectorFacts>, more: Parameters<typeof evidence>[0] = {}) =>
+    judgeAttempt(evidence({ target: CONFIG, attempt: config, collector: change, ...more }));
+
+  test("FAILED and then APPLIED with the one before, seen together, is the agent's own return", () => {
+    expect(judge({ failedConfig: { hash: "bb", error: "no" } })).toMatchObject({
+      phase: "rolled_back",
+      failureClass: "configuration",
+      close: "rolled back by the agent",
+    });
+  });
+  test("FAILED while it still runs neither is taken back", () => {
+    expect(judge({ configHash: "cc", failedConfig: { hash: "bb", error: "no" } })).toMatchObject({
+      phase: "rolling_back",
+      open: { direction: "take_back", config: "aa" },
+    });
+  });
+  test("with two parts the version returns too", () => {
+    const both = { target: BOTH, collector: { version: "0.162.0", failedConfig: { hash: "bb", error: "no" } } };
+    expect(judgeAttempt(evidence({ attempt: config, ...both }))).toMatchObject({ phase: "rolling_back" });
+  });
+  test("silence about equal content is judged by what runs, after a while", () => {
+    expect(judge({ effectiveOf: "bb" })).toBeUndefined();
+    expect(judge({ effectiveOf: "bb" }, { nowMs: NOW + 11_000 })).toMatchObject({ phase: "health_wait" });
+    expect(judge({ effectiveOf: "aa" }, { nowMs: NOW + 11_000 })).toBeUndefined();
+  });
+  test("the health wait needs the pipelines of the configuration", () => {
+    const waiting = {
+      target: CONFIG,
+      attempt: { ...config, phase: "health_wait" as const, healthFromMs: NOW - 10_000 },
+    };
+    const seen = (pipelines: string[]) =>
+      judgeAttempt(evidence({ ...waiting, collector: { configHash: "bb", pipelines, expectedPipelines: ["traces"] } }));
+    expect(seen(["traces"])).toMatchObject({ phase: "succeeded" });
+    expect(seen([])).toMatchObject({ phase: "health_wait", healthFromMs: null });
+    expect(seen(["logs"])).toMatchObject({ phase: "health_wait", healthFromMs: null });
+  });
+  test("at the deadline it says which pipeline is not there", () => {
+    const late = { target: CONFIG, attempt: { ...config, phase: "health_wait" as const, deadlineMs: NOW } };
+    const seen = { configHash: "bb", pipelines: ["logs"], expectedPipelines: ["traces"] };
+    expect(judgeAttempt(evidence({ ...late, collector: seen }))?.error).toMatch(/traces/);
+  });
+  test("a new version that lacks components of the new configuration returns, before that one is offered", () => {
+    const done = { target: BOTH, reported: { status: "succeeded" as const } };
+    const lacks = { version: "0.162.0", missing: ["receivers/kafka"] };
+    expect(judgeAttempt(evidence({ ...done, collector: lacks }))).toMatchObject({
+      phase: "rolling_back",
+      failureClass: "incompatible",
+      open: { kind: "package", direction: "take_back", version: "0.161.0" },
+    });
+  });
+});
+
+describe("INSTALL_FAILED without an attempt", () => {
+  const status = (error: string) => ({
+    allPackagesHash: "set",
+    status: "install_failed",
+    version: "0.161.0",
+    offeredVersion: "0.162.0",
+    error,
+    percent: null,
+  });
+  const judge = (error: string, other: UpdateAttempt | null) =>
+    judgeAttempt({
+      ...evidence({}),
+      offer: { direction: "forward", packagesHash: "set", sent: true },
+      updater: { attempt: other, packageStatus: status(error) },
+    });
+  const older = reported({ version: "0.150.0" });
+  test.each([
+    ["of an updater that reports no attempts", "preflight: wrong", null, "preflight"],
+    ["without a class", "it broke", null, "install"],
+    ["of a set that ours refuses", 'unsupported package "x"', older, "install"],
+  ])("%s ends it at once", (_, error, other, failureClass) => {
+    expect(judge(error, other)).toMatchObject({ phase: "failed", failureClass });
+  });
+  test("ours tells its attempt too: that is waited for", () => {
+    expect(judge("preflight: wrong", older)).toBeUndefined();
+  });
+});

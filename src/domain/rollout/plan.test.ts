@@ -186,6 +186,17 @@ describe("who is a target", () => {
     ]);
     expect(plan.leftOut).toMatchObject([{ host: "a", code: "render_failed" }]);
   });
+  test("a host whose build lacks components waits for another configuration or a version that may bring them", () => {
+    const wants = (version: string) => host("a", { want: { version, config: "cc" }, isIncompatible: true });
+    const caughtUp = (version: string) =>
+      hosts(
+        planFleet(input({ commit: "c1", hosts: [wants(version)], proven: () => ({ version, config: "cc" }) })).catchUp,
+      );
+    expect(caughtUp("0.161.0")).toEqual([]);
+    expect(caughtUp("0.162.0")).toEqual(["a"]);
+    const first = { is: { version: "0.161.0", config: null, hasConfig: false }, isIncompatible: true };
+    expect(hosts(planFleet(input({ proven: null, newest: null, hosts: [host("a", first)] })).catchUp)).toEqual([]);
+  });
   test("a host whose last attempt to get there failed waits for retry or a change", () => {
     const plan = planFleet(input({ commit: "c1", hosts: [host("a", { hasFailed: true })] }));
     expect(plan.catchUp).toEqual([]);
