@@ -4,6 +4,7 @@
  */
 import { analyzeSync, Context, Liquid, LiquidError, Output, type Template } from "liquidjs";
 import type { Plain } from "../gitops/plain.ts";
+import { expressionProblem } from "./template-expressions.ts";
 
 const TAGS = new Set(["if", "unless", "for", "break", "continue", "assign", "capture", "case", "raw", "comment"]);
 /**
@@ -53,6 +54,8 @@ export function compileTemplate(text: string): Compiled {
   const templates = guard(() => engine.parse(source));
   const [only] = templates;
   const isValue = templates.length === 1 && only instanceof Output;
+  const problem = expressionProblem(templates);
+  if (problem !== undefined) throw new TemplateError(problem);
   const reads = guard(() => readsOf(templates));
   if (!isValue) return { isValue, reads, render: (scope) => guard(() => bounded(run(engine, templates, scope))) };
   const typed = guard(() => typedEngine.parse(source));

@@ -8,6 +8,16 @@ const HINTS: readonly (readonly [RegExp, (name: string) => string])[] = [
     /^tag "(?:include|render|layout|block)" not found$/,
     () => "a scalar stands for itself: share text by a parameter or a fragment",
   ],
+  [
+    /^no operator stands between (?:if|else|range|with|define|include|template)\b/,
+    () => "templates are Liquid: {% if … %} … {% endif %}, {% for … %} … {% endfor %}",
+  ],
+  [/^invalid range syntax$/, () => "parentheses are for ranges such as (1..3): write the condition without them"],
+  [/^tag "else ?if" not found$/, () => "write {% elsif … %}"],
+  [
+    /^expected "\|" before filter$|^no operator stands|^a value is missing|stands where .* is needed$|^invalid value expression/,
+    () => "operators are ==, !=, <, <=, >, >=, contains, and, or, not; a filter follows |",
+  ],
   [/^tag "(.+)" not found$/, () => "tags are if, unless, for, case, assign, capture, raw and comment"],
   [
     /^undefined filter: (?:date.*|sample|shuffle)$/,

@@ -154,6 +154,21 @@ export const TEMPLATES: BadCase[] = [
     files: exporter('"{% for i in (1..99999999) %}x{% endfor %}"'),
   },
   {
+    what: "expressions that Liquid would read as something else",
+    codes: ["template_error"],
+    files: rendered(`
+      extends: base
+      fragments:
+        - {name: a, when: agent.os eq "linux", config: {}}
+        - {name: b, when: agent.os = "linux", config: {}}
+        - {name: c, when: agent.os == "linux" && agent.arch == "arm64", config: {}}
+        - {name: d, when: '"lin" in agent.os', config: {}}
+        - {name: e, when: agent.os == "linux" or, config: {}}
+        - {name: f, when: (agent.os "linux") and true, config: {}}
+        - {name: g, config: {exporters: {debug: {a: "{% if version %}{% elseif fleet %}{% endif %}", b: "{{ agent.os version }}"}}}}
+    `),
+  },
+  {
     what: "a condition that does not compile",
     codes: ["template_error"],
     files: rendered(
