@@ -91,13 +91,20 @@ async function prepare(
     return {
       commitOf,
       remove,
-      read: (commit, path, limits) => readFiles(folder, commit, path, limits, { timeoutMs, signal }),
+      read: (commit, path, limits) =>
+        readFiles(folder, commit, path, limits, { timeoutMs, signal }).catch((error: unknown) => {
+          throw error instanceof GitFailed || signal?.aborted === true ? error : failed(error);
+        }),
     };
   } catch (error) {
     await remove();
     throw error;
   }
 }
+
+/** simple-git's own errors, of one line. */
+const failed = (cause: unknown): GitFailed =>
+  new GitFailed(cause instanceof Error ? (cause.message.trim().split("\n")[0] ?? "") : String(cause), { cause });
 
 /** A name is looked up as branch (what the server reads), then as tag; a shortened commit needs the history. */
 async function fetchRef(remote: RemoteToRead, folder: string, ref: string): Promise<void> {

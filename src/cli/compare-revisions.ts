@@ -49,12 +49,13 @@ function compareFleet([before, was]: Side, [after, is]: Side, names: { before: s
   const groups = new Map<string, { samples: string[]; patch: string }>();
   for (const { sample, text } of renderFleet(after.objects, is, after.samples).configurations) {
     const earlier = old.find((it) => it.sample === sample)?.text;
-    const key = JSON.stringify([earlier, text]);
-    const known = groups.get(key);
-    if (known !== undefined) known.samples.push(sample);
     const header = (name: string): string => `${name} ${fleet}/${sample}`;
     const patch = patchOf({ name: header(names.before), text: earlier }, { name: header(names.after), text });
-    if (known === undefined && patch !== undefined) groups.set(key, { samples: [sample], patch });
+    if (patch === undefined) continue;
+    const hunks = patch.split("\n").slice(2).join("\n");
+    const known = groups.get(hunks);
+    if (known === undefined) groups.set(hunks, { samples: [sample], patch });
+    else known.samples.push(sample);
   }
   return { fleet, what: was === undefined ? "added" : "changed", ...version, configurations: [...groups.values()] };
 }

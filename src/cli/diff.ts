@@ -74,7 +74,9 @@ function sidesOf(revisions: string): { left: string; right: string } {
   return { left, right };
 }
 
-const nameOf = ({ label, git }: ReadRevision): string => git?.ref ?? label;
+const nameOf = ({ label, git }: ReadRevision): string => git?.ref ?? `folder ${label}`;
+
+const titleOf = ({ label, git }: ReadRevision): string => (git === undefined ? `the folder ${label}` : label);
 
 function describe(comparison: Comparison, before: ReadRevision, after: ReadRevision, paint: Paint): string {
   const { added, changed, removed } = comparison.objects;
@@ -84,7 +86,7 @@ function describe(comparison: Comparison, before: ReadRevision, after: ReadRevis
     ...removed.map((name) => paint("red", `  removed  ${name}`)),
   ];
   return [
-    paint("bold", `${before.label} → ${after.label}`),
+    paint("bold", `${titleOf(before)} → ${titleOf(after)}`),
     ...(objects.length === 0 ? ["  no object differs"] : objects),
     ...comparison.fleets.flatMap((fleet) => ["", ...describeFleet(fleet, paint)]),
     ...(comparison.fleets.length === 0 ? ["", "no configuration and no version differs"] : []),

@@ -202,9 +202,8 @@ async function reading<T>(from: string, work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (!(error instanceof GitFailed)) throw error;
+    const said = error.message.replace(/^fatal: /, "").replace(/\.$/, "");
     const advice = adviceFor(error.message);
-    throw new CannotRun(`cannot read ${redactGitText(from, [])}: ${error.message}${advice && `. ${advice}`}`, {
-      cause: error,
-    });
+    throw new CannotRun(`cannot read ${redactGitText(from, [])}: ${said}.${advice && ` ${advice}`}`, { cause: error });
   }
 }

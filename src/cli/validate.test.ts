@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { chown, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -216,6 +219,27 @@ describe("--git", () => {
     expect([code, out]).toEqual([2, ""]);
     expect(err).toContain(says);
     expect(await leftovers()).toEqual([]);
+  });
+
+  test("the token of --git-token-file goes to the remote, and is never said", async () => {
+    const headers: (string | undefined)[] = [];
+    const server = createServer((request, response) => {
+      headers.push(request.headers.authorization);
+      response.writeHead(403).end();
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    try {
+      const file = join(repository.folder, "token");
+      await writeFile(file, "planted-token\n");
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/x.git`;
+      const { code, out, err } = await validate("--git", url, "--git-token-file", file);
+      expect(headers).toEqual([`Basic ${Buffer.from("x-access-token:planted-token").toString("base64")}`]);
+      expect([code, out]).toEqual([2, ""]);
+      expect(err).toContain("--git-token-file FILE");
+      expect(err).not.toContain("planted-token");
+    } finally {
+      server.close();
+    }
   });
 
   test("an empty repository is no valid one", async () => {
