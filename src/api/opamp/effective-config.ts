@@ -29,17 +29,46 @@ export function readEffective(seal: Seal, sealed: Buffer): Effective | undefined
   return { files: sorted, merged };
 }
 
-/** Errors and aliases of a hostile report end here: it is not readable then. */
+/** A report of a small pipeline has 4 KiB. Reading YAML keeps the thread busy: much larger ones are not read. */
+const MAX_READ_CHARS = 256 * 1024;
+const MAX_DEPTH = 200;
+/** Indentation, dashes and question marks in front of a line's content: as many levels at most. */
+const MAX_LINE_HEAD = 1_000;
+
+/** Undefined for what is no map, is broken, or was made to be expensive. */
 function readMap(text: string): Record<string, unknown> | undefined {
-  const document = parseDocument(text, { logLevel: "silent", uniqueKeys: false });
-  if (document.errors.length > 0) return undefined;
+  if (text.length > MAX_READ_CHARS || looksDeep(text)) return undefined;
   try {
+    const document = parseDocument(text, { logLevel: "silent", uniqueKeys: false });
+    if (document.errors.length > 0) return undefined;
     const data: unknown = document.toJS({ maxAliasCount: 100 });
-    return isMap(data) ? data : undefined;
+    return isMap(data) && !isTooDeep(data) ? data : undefined;
   } catch {
-    // Too many aliases: it would grow without bound.
+    // Too many aliases, or nested beyond what the reader can follow: a hostile report is not readable.
     return undefined;
   }
+}
+
+/** Nested so deeply that reading it would take the reader's stack, or its time, which grows with the square. */
+function looksDeep(text: string): boolean {
+  let depth = 0;
+  for (const char of text) {
+    if (char === "[" || char === "{") depth++;
+    else if ((char === "]" || char === "}") && depth > 0) depth--;
+    if (depth > MAX_DEPTH) return true;
+  }
+  return text.split("\n").some((line) => (/^[\s?:-]*/.exec(line)?.[0].length ?? 0) > MAX_LINE_HEAD);
+}
+
+function isTooDeep(data: unknown): boolean {
+  let level: unknown[] = [data];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) return true;
+    level = level.flatMap((value) =>
+      Array.isArray(value) ? (value as unknown[]) : isMap(value) ? Object.values(value) : [],
+    );
+  }
+  return false;
 }
 
 function mergeMaps(under: Record<string, unknown>, over: Record<string, unknown>): Record<string, unknown> {

@@ -173,6 +173,10 @@ describe("who may speak under a UID", () => {
       }
       expect(verdicts).toEqual(["take", "take", "rename_holder"]);
     });
+    it("show also when the one counts on exactly where the other is", () => {
+      const rivalry = { sequence: 50n, startTimeNanos: 7n, returns: 0 };
+      expect(judgeOwnership({ ...live, startTimeNanos: 8n }, back, rivalry).do).toBe("rename_holder");
+    });
     it("show by a number that goes back", () => {
       const rivalry = { sequence: 3n, startTimeNanos: 8n, returns: 0 };
       expect(judgeOwnership(live, claim({ sequence: 50n }), rivalry).do).toBe("rename");

@@ -27,7 +27,10 @@ const RENAMED: readonly (readonly [string, string])[] = [["exporters/otlp", "exp
 /** One spelling of a component's name: `otlphttp` and `otlp_http` are the same. */
 const plainName = (name: string): string => name.replaceAll("_", "");
 
-/** Names of a build's components as they are kept for comparing; `components`: type names by section. */
+/**
+ * Names of a build's components as `missing_components` of the database compares them; `components`: type names by
+ * section.
+ */
 export function availableNames(components: ReadonlyMap<string, readonly string[]>): string[] {
   const names = new Set<string>();
   for (const [section, types] of components) for (const type of types) names.add(plainName(`${section}/${type}`));
@@ -37,7 +40,3 @@ export function availableNames(components: ReadonlyMap<string, readonly string[]
   }
   return [...names].toSorted();
 }
-
-/** As `missing_components` of the database says it. */
-export const missingOf = (needed: readonly string[], available: readonly string[]): string[] =>
-  needed.filter((name) => !available.includes(plainName(name)));

@@ -56,15 +56,15 @@ export function judgeOwnership(owner: Owner | undefined, claim: Claim, rivalry?:
     return { do: "rename", because: "the instance UID belongs to another credential", moved };
   if (owner.held === "no") return { do: "take", moved, rivalry };
   const last = owner.sequence;
-  if (last !== undefined && claim.sequence === last + 1n) return { do: "take", moved, rivalry };
+  const returned =
+    rivalry !== undefined && claim.sequence > rivalry.sequence && (last === undefined || last <= rivalry.sequence);
+  if (last !== undefined && claim.sequence === last + 1n && !returned) return { do: "take", moved, rivalry };
   if (differs(owner.hostName, claim.hostName))
     return { do: "rename", because: "the instance UID is in use on another host", moved };
   const displaced = { sequence: last ?? 0n, startTimeNanos: owner.startTimeNanos, returns: rivalry?.returns ?? 0 };
   // Some clients begin to count at one.
   if (claim.described && claim.sequence <= 1n) return { do: "take", moved, rivalry: displaced };
   const backwards = last !== undefined && claim.sequence <= last;
-  const returned =
-    rivalry !== undefined && claim.sequence > rivalry.sequence && (last === undefined || last <= rivalry.sequence);
   if (!backwards && !returned) return { do: "take", moved, rivalry };
   return judgeTwoProcesses(owner, returned, moved, displaced, rivalry);
 }
