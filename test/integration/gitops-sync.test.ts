@@ -139,7 +139,7 @@ test("an invalid commit changes nothing, is explained with file and line, and is
   });
   expect((await readSnapshot(database.pool))?.commit).toBe(good);
   const errors = (await readIssues(database.pool, bad)).filter(isBlocking);
-  expect(errors).toMatchObject([{ code: "invalid_yaml", file: "fleets/new.yaml", line: 1 }]);
+  expect(errors).toMatchObject([{ code: "invalid_yaml", file: "fleets/new.yaml", line: 2 }]);
   expect(await notifications()).toMatchObject([{ kind: "invalid_revision", commit: bad, errors: 1 }]);
   const fixed = await repository.push("fixed", { "fleets/new.yaml": fleet("new") });
   expect(await sync()).toMatchObject({ applied: true });

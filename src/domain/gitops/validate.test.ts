@@ -51,7 +51,7 @@ const rendered = (spec: string, more = ""): Record<string, string> => ({
 type Case = [what: string, code: IssueCode, files: Record<string, string>, line?: number];
 const CASES: Case[] = [
   // --- YAML
-  ["bad indentation", "invalid_yaml", { "fleets/x.yaml": "kind: Fleet\n  spec: {}\n" }, 1],
+  ["bad indentation", "invalid_yaml", { "fleets/x.yaml": "kind: Fleet\n  spec: {}\n" }, 2],
   ["an unclosed list", "invalid_yaml", { "fleets/x.yaml": "a: [1,\nb: 2\n" }, 2],
   [
     "a duplicate key",

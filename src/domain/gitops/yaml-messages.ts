@@ -15,6 +15,14 @@ export function conflictOf(text: string): Explained | undefined {
   return { offset: marker.index, message: "a merge conflict was committed", hint: "resolve it and remove its markers" };
 }
 
+/** A value that goes on in a line with a key of its own is said twice by the parser, at one place. */
+export const withoutEchoes = (errors: readonly YAMLError[]): YAMLError[] =>
+  errors.filter(
+    ({ code, pos }) =>
+      code !== "MULTILINE_IMPLICIT_KEY" ||
+      !errors.some((other) => other.code === "BLOCK_AS_IMPLICIT_KEY" && other.pos[0] === pos[0]),
+  );
+
 /** What `error` means and where the author should look. */
 export function explainSyntax(error: YAMLError, document: Document, text: string): Explained {
   const [offset] = error.pos;
@@ -76,6 +84,21 @@ const missing: Explain = (context) => {
   return { message: "this line has no `: ` and belongs to no value", hint };
 };
 
+/** `a: b: c` in one line; or, far more often, a line that is indented as if it went on with the value before it. */
+const innerMap: Explain = ({ text, offset, line, said }) => {
+  const lineEnd = text.indexOf("\n", offset);
+  const rest = lineEnd === -1 ? text.slice(offset) : text.slice(offset, lineEnd);
+  const below =
+    lineEnd === -1 || /:\s|:$/.test(rest) ? null : /^[ \t]*\S[^\n]*:(?=\s|$)/m.exec(text.slice(lineEnd + 1));
+  if (below === null) {
+    const hint = "put text with a colon in quotes, or begin the inner map in a line of its own";
+    return { message: "a value may not hold another `key: value` in the same line", hint };
+  }
+  const place = textStart({ text, offset: lineEnd + 1 + below.index, line, said });
+  const hint = "begin it in the column of the key that it follows";
+  return { offset: place, message: "wrong indentation: the value in the line before is complete", hint };
+};
+
 const badStart: Explain = ({ text, offset }) => {
   const char = text.charAt(offset);
   return { message: `plain text cannot begin with ${char}`, hint: `put it in quotes: "${char}…"` };
@@ -100,10 +123,7 @@ const BY_CODE: Partial<Record<YAMLError["code"], Explain>> = {
     message: "a key must stand in one line with its `:`",
     hint: "a `: ` is missing here, or the indentation is wrong",
   }),
-  BLOCK_AS_IMPLICIT_KEY: () => ({
-    message: "a value may not hold another `key: value` in the same line",
-    hint: "put text with a colon in quotes, or begin the inner map in a line of its own",
-  }),
+  BLOCK_AS_IMPLICIT_KEY: innerMap,
   BAD_DQ_ESCAPE: ({ said }) => {
     const escape = said.replace(/^Invalid escape sequence /, "");
     return {

@@ -6,7 +6,7 @@
 import { Composer, isScalar, LineCounter, parseAllDocuments, Parser, type CST, type Document, type Node } from "yaml";
 import type { Plain } from "./plain.ts";
 import { broken, convertDocument, MAX_NODES, tooDeep } from "./yaml-convert.ts";
-import { conflictOf, explainSyntax } from "./yaml-messages.ts";
+import { conflictOf, explainSyntax, withoutEchoes } from "./yaml-messages.ts";
 import type { Position, Problem, SourceDocument } from "./yaml-convert.ts";
 
 export type { SourceDocument } from "./yaml-convert.ts";
@@ -100,7 +100,7 @@ function syntaxProblems(parsed: readonly Document.Parsed[], text: string, at: (o
 }
 
 function problemsOf(document: Document.Parsed, text: string, at: (offset: number) => Position): Problem[] {
-  const problems = [...document.errors, ...document.warnings].map((error): Problem => {
+  const problems = withoutEchoes([...document.errors, ...document.warnings]).map((error): Problem => {
     const { offset, message, hint } = explainSyntax(error, document, text);
     return { ...broken(at(offset), message), ...(hint === undefined ? {} : { hint }) };
   });

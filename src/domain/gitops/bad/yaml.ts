@@ -12,6 +12,11 @@ export const SYNTAX: BadCase[] = [
     codes: ["invalid_yaml"],
     files: { ...policy("healthWait: 3m\n"), ...whole(object("Fleet", "x", "selector: {}\n   blueprint: base\n")) },
   },
+  {
+    what: "a key that is indented as if it belonged to the value before",
+    codes: ["invalid_yaml"],
+    files: whole("apiVersion: myriarch.dev/v1alpha1\n kind: Fleet\nmetadata: {name: x}\n"),
+  },
   { what: "a tab as indentation", codes: ["invalid_yaml"], files: whole("kind: Fleet\nspec:\n\tselector: {}\n") },
   { what: "an unclosed list", codes: ["invalid_yaml"], files: whole("kind: Fleet\nspec: {a: [1,\nb: 2}\n") },
   {
