@@ -3,7 +3,7 @@
  * (explicit keys win, the first of several merges wins), no duplicate keys, bounded expansion. It reports everything that
  * is wrong and still returns what could be read, so that later checks do not report consequences.
  */
-import { Composer, isScalar, LineCounter, parseAllDocuments, Parser, type CST, type Document, type Node } from "yaml";
+import { Composer, isScalar, LineCounter, parseAllDocuments, Parser, type CST, type Document } from "yaml";
 import type { Plain } from "./plain.ts";
 import { broken, convertDocument, MAX_NODES, tooDeep } from "./yaml-convert.ts";
 import { conflictOf, explainSyntax, withoutEchoes } from "./yaml-messages.ts";
