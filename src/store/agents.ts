@@ -135,7 +135,10 @@ const ARRAYS: Readonly<Record<string, string>> = {
   pipelines: `case when r.pipelines is null then null
     else array(select jsonb_array_elements_text(r.pipelines::jsonb)) end`,
 };
-/** A connection that ended says nothing about one that another process has taken over since. */
+/**
+ * A connection that ended says nothing about one that another process has taken over since; nor does what was last heard
+ * over it count more than what that process has heard meanwhile (the `where` below).
+ */
 const SPECIAL: Readonly<Record<string, string>> = {
   connected: `case when excluded.connected then true
     when agents.replica is not distinct from excluded.replica then false else agents.connected end`,
@@ -152,7 +155,9 @@ const UPSERT = (() => {
     on conflict (uid) do update set ${changes.join(", ")}, changed_at = excluded.changed_at,
       drift_due = agents.drift_due or excluded.drift_due or (excluded.remote_config_status = 1
         and (agents.remote_config_status, agents.remote_config_hash) is distinct from (1, excluded.remote_config_hash)),
-      replica = case when excluded.connected then excluded.replica else agents.replica end`;
+      replica = case when excluded.connected then excluded.replica else agents.replica end
+    where excluded.connected or agents.replica is not distinct from excluded.replica
+      or excluded.last_seen_at >= agents.last_seen_at`;
 })();
 
 /** Writes these agents as they are in memory of process `replica`. Afterwards each has a row. */
@@ -197,6 +202,15 @@ export async function markSilent(db: Db, before: Date, now: Date): Promise<strin
 }
 
 export type LinkChange = { updater: string; collector: string; link: Link; before: Link["link"] };
+
+/** Of the advisory lock under which links are judged. */
+const LINK_LOCK = 7_319_045;
+
+/**
+ * Only one transaction at a time writes agents and judges their links: of two that each write one half of a pair, neither
+ * would see the other half. Taken before any row, so that nobody waits for it with rows that its holder wants.
+ */
+export const lockLinks = (tx: Db): Promise<unknown> => tx.query("select pg_advisory_xact_lock($1)", [LINK_LOCK]);
 
 /** Applies the linking rule to every pair in which one of these agents is a part. Returns what changed. */
 export async function relink(db: Db, uids: readonly string[]): Promise<LinkChange[]> {

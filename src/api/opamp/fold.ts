@@ -5,7 +5,14 @@
  */
 import type { ConnectionChange } from "../../domain/agents/connection-history.ts";
 import { CHANNELS } from "../../domain/channels.ts";
-import { addConnectionEvents, existingAgents, relink, touchAgents, writeAgents } from "../../store/agents.ts";
+import {
+  addConnectionEvents,
+  existingAgents,
+  lockLinks,
+  relink,
+  touchAgents,
+  writeAgents,
+} from "../../store/agents.ts";
 import type { ConnectionEvent, LinkChange } from "../../store/agents.ts";
 import { notify, transaction, type Pool } from "../../store/database.ts";
 import { createConnectionLog, type ConnectionLog } from "./connection-log.ts";
@@ -179,6 +186,8 @@ async function writeBatch(
   replica: string,
   now: Date,
 ): Promise<LinkChange[]> {
+  const renamed = Array.from(batch).flatMap(([agent, { identity }]) => (identity ? [agent.uid] : []));
+  if (renamed.length > 0) await lockLinks(tx);
   // That an agent went away must not bring back a row that somebody deleted; a report does.
   const gone = Array.from(batch.keys()).filter(({ hasRow, connection }) => hasRow && connection === undefined);
   const kept = new Set(
@@ -196,7 +205,6 @@ async function writeBatch(
   });
   for (let at = 0; at < writes.length; at += MAX_ROWS)
     await writeAgents(tx, writes.slice(at, at + MAX_ROWS), replica, now);
-  const renamed = Array.from(batch).flatMap(([agent, { identity }]) => (identity ? [agent.uid] : []));
   const links = renamed.length === 0 ? [] : await relink(tx, renamed);
   await addConnectionEvents(tx, events);
   if (writes.length > 0) await notify(tx, CHANNELS.agents);

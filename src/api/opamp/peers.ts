@@ -12,7 +12,7 @@ type Deps = {
   /** Must listen to CHANNELS.connections and CHANNELS.credentials. */
   listener: Listener;
   replica: string;
-  onMovedAway: (uid: string) => void;
+  onMovedAway: (uid: string, replica: string) => void;
   onDeleted: (uid: string) => void;
   onCredentials: () => void;
   onError: (error: unknown) => void;
@@ -43,7 +43,8 @@ export function createPeers(deps: Deps): Peers {
   const heard = (payload = ""): void => {
     const [what, ...rest] = payload.split(" ");
     if (what === "deleted") for (const uid of rest) deps.onDeleted(uid);
-    if (what === "moved" && rest[0] !== deps.replica) for (const uid of rest.slice(1)) deps.onMovedAway(uid);
+    const [replica = "", ...uids] = rest;
+    if (what === "moved" && replica !== deps.replica) for (const uid of uids) deps.onMovedAway(uid, replica);
   };
   const off = [
     deps.listener.on(CHANNELS.connections, heard),

@@ -185,7 +185,7 @@ function createIdentity({ pool, listener, now }: Pick<OpampDeps, "pool" | "liste
     listener,
     replica,
     onError,
-    onMovedAway: (uid) => who.letGo(uid),
+    onMovedAway: (uid, by) => who.letGo(uid, by),
     onDeleted: (uid) => who.forget(uid),
     onCredentials() {
       credentials.forget();

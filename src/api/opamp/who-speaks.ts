@@ -19,8 +19,8 @@ export type WhoSpeaks = {
   admit(connection: Connection, message: AgentToServer): Promise<{ agent: Agent; attached: boolean } | undefined>;
   /** The agent has no connection here any more, unless a newer one took it over. */
   detach(connection: Connection, agent: Agent, detail: string): void;
-  /** Another process has this agent's connection now. */
-  letGo(uid: string): void;
+  /** Another process, `replica`, has this agent's connection now. */
+  letGo(uid: string, replica: string): void;
   /** Somebody deleted the agent: its connection ends, and what comes back is a stranger. */
   forget(uid: string): void;
 };
@@ -39,11 +39,17 @@ type Deps = {
 const RIVALRY_MS = 5 * 60_000;
 const PARKED_MS = 60_000;
 const MAX_RIVALS = 10_000;
+const SETTLE_TRIES = 5;
+const SETTLE_MS = 150;
 
-type State = Deps & { rivals: Map<string, Rivalry & { untilMs: number }> };
+type State = Deps & {
+  rivals: Map<string, Rivalry & { untilMs: number }>;
+  /** Whom another process took, and which one: its row may not say so yet. */
+  away: Map<string, string>;
+};
 
 export function createWhoSpeaks(deps: Deps): WhoSpeaks {
-  const state: State = { ...deps, rivals: new Map() };
+  const state: State = { ...deps, rivals: new Map(), away: new Map() };
   return {
     async admit(connection, message) {
       if (performance.now() < connection.parkedUntilMs) return undefined;
@@ -54,12 +60,14 @@ export function createWhoSpeaks(deps: Deps): WhoSpeaks {
         return undefined;
       }
       if (known?.uid === uid && known.connection === connection) return { agent: known, attached: false };
-      const agent = deps.registry.get(uid) ?? (await deps.registry.load(uid));
+      const agent = deps.registry.get(uid) ?? (await loadSettled(uid, state));
       if (!connection.open) return undefined;
       return follow(connection, message, agent, judge(connection, message, agent, state), state);
     },
     detach: (connection, agent, detail) => detach(connection, agent, detail, state),
-    letGo(uid) {
+    letGo(uid, replica) {
+      if (state.away.size >= MAX_RIVALS) state.away.clear();
+      state.away.set(uid, replica);
       const agent = deps.registry.get(uid);
       if (agent === undefined) return;
       const { connection, record, lastSequence } = agent;
@@ -73,6 +81,24 @@ export function createWhoSpeaks(deps: Deps): WhoSpeaks {
       if (agent !== undefined) leave(agent, CLOSE.goingAway, "the agent was deleted", state);
     },
   };
+}
+
+/**
+ * The agent by its row. Whom another process took a moment ago may have a row that does not say so yet: it is written
+ * within a quarter of a second, and is worth the wait, because who came back too early would be judged by its own words.
+ */
+async function loadSettled(uid: string, { registry, away }: State): Promise<Agent> {
+  const taker = away.get(uid);
+  for (let tries = 0; taker !== undefined && tries < SETTLE_TRIES; tries++) {
+    const agent = await registry.load(uid);
+    if (agent.heldBy !== undefined || agent.record?.replica === taker || agent.connection !== undefined) return agent;
+    registry.forget(agent);
+    await new Promise((resolve) => {
+      setTimeout(resolve, SETTLE_MS);
+    });
+  }
+  away.delete(uid);
+  return registry.load(uid);
 }
 
 function judge(connection: Connection, message: AgentToServer, agent: Agent, deps: State): Ownership {
