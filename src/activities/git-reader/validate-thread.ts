@@ -34,7 +34,9 @@ async function judge({ files, limits: at, options }: JudgeTask): Promise<Verdict
 
 function readAll(tasks: readonly PlannedTask[]): Promise<FileReading[]> | FileReading[] {
   const total = tasks.reduce((sum, { bytes }) => sum + bytes.length, 0);
-  if (total > INLINE_BYTES && limits.threads > 1) return readFiles(tasks, limits);
+  const threads = Math.min(limits.threads, Math.ceil(total / INLINE_BYTES));
+  // also with one: the verdict on a file that takes too long does not depend on how many cores there are
+  if (total > INLINE_BYTES) return readFiles(tasks, { ...limits, threads });
   const readings = tasks.map((task) => {
     say({ kind: "file", file: task.file, computedMs: ownTimeMs() });
     return readFile(task);
