@@ -17,6 +17,7 @@ describe("an effective configuration", () => {
     ["broken", "a: [1"],
     ["nested without end", `a: ${"[".repeat(50_000)}`],
     ["nested deeply", `a: ${"[".repeat(300)}${"]".repeat(300)}`],
+    ["a list of lists of lists", `a:\n ${"- ".repeat(50_000)}x`],
     [
       "a bomb of aliases",
       `a: &a [x,x,x,x,x,x,x,x,x]\n${"bcdefghi".split("").reduce((text, key, i) => `${text}${key}: &${key} [${Array(9).fill(`*${"abcdefghi"[i]}`).join(",")}]\n`, "")}`,
