@@ -6,7 +6,7 @@ import type { Credential } from "./credentials.ts";
 import { plainReply } from "./plain-way.ts";
 
 /** A reader this far behind is cut off: it will come back, and the rows say what it has to get. */
-const MAX_BACKLOG_BYTES = 16 * 1024 ** 2;
+const MAX_BACKLOG_BYTES = 4 * 1024 ** 2;
 
 export class WebSocketConnection extends Connection {
   readonly transport = "websocket";

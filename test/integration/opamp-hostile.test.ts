@@ -1,0 +1,256 @@
+/** Bad input at the OpAMP door: each is refused, said once with code, agent and credential, and disturbs nobody else. */
+import { once } from "node:events";
+import { request } from "node:http";
+import { connect, type AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { createListenerServer, LISTENER_LIMITS } from "../../src/api/listener.ts";
+import { mintDownloadToken } from "../../src/api/download-token.ts";
+import { encodeAgentToServer } from "../../src/protocol/codec.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { post } from "../support/http-agent.ts";
+import { description, eventually, newUid, startAgent, startOpamp } from "../support/opamp.ts";
+import type { OpampSetup, TestAgent } from "../support/opamp.ts";
+
+const MIB = 1024 ** 2;
+let db: TestDatabase;
+let opamp: OpampSetup;
+let token: string;
+let witness: TestAgent;
+type Line = { code?: string; agent?: string; credential?: string; address?: string };
+const lines: Line[] = [];
+const sockets: WebSocket[] = [];
+
+beforeAll(async () => {
+  db = await createTestDatabase();
+  const warn = (fields: Line): void => void lines.push(fields);
+  opamp = await startOpamp(db, { log: { info: () => undefined, warn, error: () => undefined } });
+  ({ token } = await opamp.enroll("hostile"));
+  witness = startAgent({ endpoint: opamp.endpoint, token, capabilities: 0x7807n, state: described("witness") });
+  await eventually("the witness", () => witness.received.length > 0);
+});
+beforeEach(async () => {
+  lines.length = 0;
+});
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.terminate();
+  const before = witness.received.length;
+  witness.report(described("witness"));
+  await eventually("an answer to the witness", () => witness.received.length > before);
+  expect(witness.client.connected).toBe(true);
+});
+afterAll(async () => {
+  await witness?.stop();
+  await opamp?.stop();
+  await db?.drop();
+});
+
+const described = (host: string) => ({
+  agentDescription: description({ "service.name": "otelcol" }, { "host.name": host }),
+});
+const said = (code: string, fits: (line: Line) => boolean = () => true) =>
+  eventually(`a line with ${code}`, () => lines.some((line) => line.code === code && fits(line)));
+const frame = (uid: string, sequenceNum = 0n, more = {}) =>
+  encodeAgentToServer({ instanceUid: uid, sequenceNum, capabilities: 0x7807n, flags: 0n, ...more });
+
+/** A connection that has said who it is, with a credential of its own so that its log line is its own. */
+async function introduced(endpoint = opamp.endpoint) {
+  const uid = newUid();
+  const credential = `hostile-${uid}`;
+  const own = await opamp.enroll(credential);
+  const socket = new WebSocket(endpoint, { headers: { Authorization: `Bearer ${own.token}` } });
+  sockets.push(socket);
+  socket.on("error", () => undefined);
+  await once(socket, "open");
+  socket.send(frame(uid, 0n, described("hostile")));
+  await once(socket, "message");
+  return { uid, credential, socket, token: own.token };
+}
+const closed = async (socket: WebSocket): Promise<number> => ((await once(socket, "close")) as [number])[0];
+
+/** A varint of protobuf. */
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  for (let rest = value; ; rest = Math.floor(rest / 128)) {
+    if (rest < 128) return Buffer.from([...bytes, rest]);
+    bytes.push((rest % 128) + 128);
+  }
+}
+const field = (number: number, body: Buffer): Buffer =>
+  Buffer.concat([varint(number * 8 + 2), varint(body.length), body]);
+/** Health inside health, 5,000 times. */
+function depthBomb(): Buffer {
+  let health = Buffer.of(0x08, 1);
+  for (let depth = 0; depth < 5_000; depth++)
+    health = field(6, Buffer.concat([field(1, Buffer.from("x")), field(2, health)]));
+  return health;
+}
+const uidField = (uid: string): Buffer => field(1, Buffer.from(uid.replaceAll("-", ""), "hex"));
+const framed = (...parts: Buffer[]): Buffer => Buffer.concat([Buffer.of(0), ...parts]);
+
+describe("over a WebSocket", () => {
+  it.each([
+    ["a header that is not 0", () => Buffer.concat([Buffer.of(7), frame(newUid()).subarray(1)])],
+    ["a UID of 15 bytes", () => framed(field(1, Buffer.alloc(15, 1)))],
+    ["a UID of zeros", () => framed(field(1, Buffer.alloc(16)))],
+    ["no UID", () => Buffer.of(0)],
+    ["a depth bomb", (uid: string) => framed(uidField(uid), field(5, depthBomb()))],
+    ["invalid UTF-8", (uid: string) => framed(uidField(uid), field(5, field(3, Buffer.of(0xc3, 0x28))))],
+    ["a text frame", () => "text"],
+  ] as const)("%s ends the connection with 1007, and is one line with who it was", async (_, bad) => {
+    const { uid, credential, socket } = await introduced();
+    socket.send(bad(uid));
+    expect(await closed(socket)).toBe(1007);
+    await said("malformed_message", (line) => line.agent === uid && line.credential === credential);
+  });
+
+  it("a frame larger than is taken ends it with 1009 before it came", async () => {
+    const { uid, credential, socket } = await introduced();
+    socket.send(Buffer.alloc(17 * MIB));
+    expect(await closed(socket)).toBe(1009);
+    await said("payload_too_large", (line) => line.agent === uid && line.credential === credential);
+  });
+
+  it("compression is not agreed to, so that no frame can be a bomb", async () => {
+    const socket = new WebSocket(opamp.endpoint, {
+      headers: { Authorization: `Bearer ${token}` },
+      perMessageDeflate: true,
+    });
+    sockets.push(socket);
+    await once(socket, "open");
+    expect(socket.extensions).toBe("");
+  });
+
+  it("a frame without the header byte is an old client's, and is taken", async () => {
+    const { uid, socket } = await introduced();
+    socket.send(frame(uid, 1n).subarray(1));
+    const [answer] = (await once(socket, "message")) as [Buffer];
+    expect(answer[0]).toBe(0);
+  });
+
+  it("an agent that does not read is cut at a bounded backlog", async () => {
+    const { uid, credential, socket } = await introduced();
+    socket.pause();
+    const before = process.memoryUsage().rss;
+    // Each of these is answered; nothing is read.
+    const one = frame(uid, 0n, { flags: 1n });
+    const end = once(socket, "close");
+    const isCut = () => lines.some((line) => line.code === "reader_too_slow" && line.agent === uid);
+    for (let sent = 0; !isCut() && sent < 4_000_000; sent += 2_000) {
+      for (let i = 0; i < 2_000; i++) socket.send(one);
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+      if (socket.readyState !== WebSocket.OPEN) break;
+    }
+    socket.resume();
+    await end;
+    expect(process.memoryUsage().rss - before).toBeLessThan(1_024 * MIB);
+    expect(lines.some((line) => line.credential === credential)).toBe(true);
+  });
+});
+
+describe("over plain HTTP", () => {
+  it.each([
+    ["a UID of 15 bytes", () => field(1, Buffer.alloc(15, 1)), {}, 400, "malformed_message"],
+    ["a UID of zeros", () => field(1, Buffer.alloc(16)), {}, 400, "malformed_message"],
+    ["a depth bomb", () => Buffer.concat([uidField(newUid()), field(5, depthBomb())]), {}, 400, "malformed_message"],
+    ["a body that is too large", () => Buffer.alloc(17 * MIB), {}, 413, "payload_too_large"],
+    ["a zip bomb", () => gzipSync(Buffer.alloc(64 * MIB)), { "content-encoding": "gzip" }, 413, "payload_too_large"],
+  ] as const)("%s is refused, and is one line with who it was", async (_, body, headers, status, code) => {
+    const uid = newUid();
+    const own = await opamp.enroll(`http-${uid}`);
+    const who = { authorization: `Bearer ${own.token}`, "opamp-instance-uid": uid };
+    for (let i = 0; i < 2; i++)
+      expect((await post(opamp.endpoint, body(), { ...who, ...headers })).status).toBe(status);
+    await said(code, (line) => line.agent === uid);
+    expect(lines.filter((line) => line.agent === uid)).toMatchObject([{ code, credential: `http-${uid}` }]);
+  });
+});
+
+describe("a credential that is none", () => {
+  it.each([
+    ["a forged token", () => `myr_enroll_${"x".repeat(43)}`],
+    [
+      "a download token, even of this server",
+      () => mintDownloadToken(opamp.key, { artifact: newUid(), agent: newUid(), issuedAtMs: Date.now() }),
+    ],
+  ])("%s is refused over both transports, and is one line", async (_, made) => {
+    const authorization = `Bearer ${made()}`;
+    const socket = new WebSocket(opamp.endpoint, { headers: { authorization } });
+    const [, response] = (await once(socket, "unexpected-response")) as [unknown, { statusCode: number }];
+    socket.on("error", () => undefined).terminate();
+    expect(response.statusCode).toBe(401);
+    expect((await post(opamp.endpoint, frame(newUid()).subarray(1), { authorization })).status).toBe(401);
+  });
+
+  it("1,000 connections with one cost a handful of queries, and a good agent from the same address gets in", async () => {
+    const counted = await startOpamp(db, {
+      log: { info: () => undefined, warn: (it: Line) => void lines.push(it), error: () => undefined },
+    });
+    let queries = 0;
+    const { query } = db.pool;
+    db.pool.query = ((...args: Parameters<typeof query>) => {
+      if (String(args[0]).includes("enrollment_tokens")) queries++;
+      return Reflect.apply(query, db.pool, args);
+    }) as typeof query;
+    const knock = (authorization: string): Promise<number> =>
+      new Promise((resolve, reject) => {
+        const headers = { authorization, connection: "Upgrade", upgrade: "websocket" };
+        const key = { "sec-websocket-version": "13", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
+        const asked = request(counted.endpoint.replace("ws:", "http:"), {
+          agent: false,
+          headers: { ...headers, ...key },
+        });
+        asked.on("response", (response) => {
+          response.resume();
+          resolve(response.statusCode ?? 0);
+        });
+        asked.on("upgrade", (_, socket) => {
+          socket.destroy();
+          resolve(101);
+        });
+        asked.on("error", reject).end();
+      });
+    try {
+      const answers = await Promise.all(Array.from({ length: 1_000 }, () => knock("Bearer myr_enroll_leaked")));
+      expect(answers.filter((status) => status === 401)).toHaveLength(60);
+      expect(answers.filter((status) => status === 429)).toHaveLength(940);
+      expect(await knock(`Bearer ${token}`)).toBe(101);
+      expect(queries).toBeLessThan(50);
+      expect(
+        lines.filter(({ code }) => code === "unauthenticated" || code === "rate_limited").length,
+      ).toBeLessThanOrEqual(2);
+    } finally {
+      db.pool.query = query;
+      await counted.stop();
+    }
+  });
+});
+
+describe("half-open handshakes", () => {
+  it("are cut by the listener, one letter at a time or none, and disturb nobody", async () => {
+    expect(LISTENER_LIMITS.headersTimeout).toBeLessThanOrEqual(30_000);
+    const short = { headersTimeout: 300, connectionsCheckingInterval: 100 };
+    const server = createListenerServer((_, response) => response.end("ok"), undefined, short);
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const slow = Array.from({ length: 200 }, (_, i) => {
+      const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+      if (i % 2 === 0) socket.write("GET /v1/opamp HTTP/1.1\r\nHost: ");
+      return once(socket.resume(), "close");
+    });
+    const status = await new Promise((resolve, reject) => {
+      const asked = request({ port, host: "127.0.0.1", agent: false }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      asked.on("error", reject).end();
+    });
+    expect(status).toBe(200);
+    await Promise.all(slow);
+    server.close();
+  });
+});
