@@ -77,6 +77,7 @@ describe("myrctl", () => {
     ["agents list --runs 0.161.0", /core-1 .*offline +pending/],
     ["agents list --fleet nowhere", /no agent matches/],
     ["agents explain 0190a000-0000-7000-8000-000000000002", /it runs 0\.161\.0, Git wants 0\.162\.0\n +because: /],
+    ["agents show 0190a000-0000-7000-8000-000000000001", /now +as wanted\n[^]*config +none: no configuration of ours\n[^]*updater +linked/],
     ["fleets list", /demo +0\.162\.0 +- +0\.161\.0 \(1\), 0\.162\.0 \(1\) +2 +1 +#1 waiting_approval/],
     ["rollouts list", /demo\/1 +change +0\.162\.0 +c1 +waiting_approval +1 +0 +2/],
     [

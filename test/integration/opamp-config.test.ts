@@ -143,6 +143,14 @@ describe("what becomes of a configuration", () => {
     const back = await until(agent, "returned", ({ state }) => state === "returned");
     expect(back["text"]).toMatch(/by itself: no such thing/);
     expect(back["hash"]).toBe(a.toString("hex"));
+    // Its offer is open still: a reconnect does not bring what was refused.
+    await agent.stop();
+    const again = start({}, agent.client.instanceUid);
+    const witness = start();
+    await described(witness);
+    await offer(witness, A);
+    await received(witness, 1);
+    expect(configs(again)).toHaveLength(0);
   });
 
   it("one that was refused counts as new again when it is sent again", async () => {

@@ -173,13 +173,17 @@ function whatToSend(offer: OpenOffer, connection: Connection, record: AgentRecor
 function isNews(offer: OpenOffer, what: Sendable, { sent }: Connection, record: AgentRecord, deps: Deps): boolean {
   if (offer.sentAt === null) return true;
   if (what.kind === "config")
-    // The hash counts, whatever became of it: a configuration that FAILED was received too.
-    return sent?.offer !== offer.id && !(record.remoteConfigHash?.equals(what.configHash) ?? false);
+    // The hash counts, whatever became of it: a configuration that FAILED was received too, also by an agent that returned
+    // to the one before since.
+    return sent?.offer !== offer.id && !wasReceived(record, what.configHash);
   const tokenAtMs = sent?.offer === offer.id ? sent.tokenAtMs : (offer.tokenAt?.getTime() ?? 0);
   // The host has it and failed: its backoff decides when it tries again, a reconnect is no reason to send it once more.
   if (sent?.offer !== offer.id && !hasFailed(record, what.packagesHash)) return true;
   return tokenIsHalfSpent(tokenAtMs, deps.settings.downloadTokenTtlMs, deps.now().getTime());
 }
+
+const wasReceived = ({ remoteConfigHash, failedConfigHash }: AgentRecord, hash: Buffer): boolean =>
+  remoteConfigHash?.equals(hash) === true || failedConfigHash?.equals(hash) === true;
 
 function messageFor(uid: string, what: Sendable, record: AgentRecord, issuedAtMs: number, deps: Deps): ServerToAgent {
   if (what.kind === "config") return configMessage(uid, what.body, what.configHash);
