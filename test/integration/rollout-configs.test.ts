@@ -78,9 +78,10 @@ describe("a build that lacks components", () => {
 describe("a configuration that is refused outside a rollout", () => {
   test("is taken back at once where there is one to return to, and is not tried again", async () => {
     await world.hosts.add("first", "0.161.0");
-    await world.commit("0.161.0");
+    const tolerant = { failureThreshold: { wave: "100%", rollout: "100%" } };
+    await world.commit("0.161.0", tolerant);
     await applied(1);
-    await world.commit("0.161.0", {}, {}, { verbosity: "basic" });
+    await world.commit("0.161.0", tolerant, {}, { verbosity: "basic" });
     await world.state(1, "succeeded");
     const text = "receivers: {otlp: {}}\n";
     const older = sha256(text);
