@@ -69,6 +69,11 @@ export type AgentClient = {
   readonly instanceUid: string;
   readonly connected: boolean;
 };
+/** What a simulator does to its agents. */
+export type CuttableClient = AgentClient & {
+  /** The network is gone for this long: no goodbye; afterwards the client connects again as after any break. */
+  cut(forMs: number): void;
+};
 
 const HEARTBEAT_MS = 30_000;
 const HANDSHAKE_MS = 30_000;
@@ -77,11 +82,11 @@ const STOP_MS = 3_000;
 const SILENT_HEARTBEATS = 3;
 
 /** Makes a client that is not started yet. */
-export function createAgentClient(options: AgentClientOptions): AgentClient {
+export function createAgentClient(options: AgentClientOptions): CuttableClient {
   return new Client(options);
 }
 
-class Client implements AgentClient {
+class Client implements CuttableClient {
   private readonly options: AgentClientOptions;
   private uid: string;
   private formerUid = "";
@@ -92,6 +97,8 @@ class Client implements AgentClient {
   private waitAtLeastMs = 0;
   private heartbeatMs: number;
   private heardAt = 0;
+  /** Not before this does it connect again. */
+  private heldUntil = 0;
   private beat: NodeJS.Timeout | undefined;
   private retry: NodeJS.Timeout | undefined;
   private state: "new" | "started" | "stopped" = "new";
@@ -141,6 +148,14 @@ class Client implements AgentClient {
     clearTimeout(cut);
   }
 
+  cut(forMs: number): void {
+    if (this.state !== "started") return;
+    this.heldUntil = performance.now() + forMs;
+    if (this.socket !== undefined) return this.socket.terminate();
+    clearTimeout(this.retry);
+    this.retry = setTimeout(() => this.connect(), forMs);
+  }
+
   private connect(): void {
     const { endpoint, headers, tls } = this.options;
     this.waitAtLeastMs = 0;
@@ -182,7 +197,8 @@ class Client implements AgentClient {
     this.options.onDisconnected?.();
     if (this.state === "stopped") return;
     const chance = (this.options.chance ?? Math.random)();
-    const delayMs = reconnectDelayMs(this.attempt++, chance, this.waitAtLeastMs);
+    const ownMs = reconnectDelayMs(this.attempt++, chance, this.waitAtLeastMs);
+    const delayMs = Math.max(ownMs, this.heldUntil - performance.now());
     this.options.log.info({ code, delayMs }, "OpAMP connection ended; connecting again");
     this.retry = setTimeout(() => this.connect(), delayMs);
   }

@@ -1,26 +1,23 @@
 /** What all simulated hosts of one simulator share. */
+import type { Dispatcher } from "undici";
 import type { AgentLog } from "../protocol/agent-client.ts";
-import type { Fault } from "./fault.ts";
 import type { Memory } from "./memory.ts";
 
 export type SimContext = {
   /** Full URL of the OpAMP endpoint. */
   endpoint: string;
-  headers: Record<string, string>;
+  /** Of the host's group. */
+  headersOf: (group: string) => Record<string, string>;
   tls: { ca?: Buffer };
+  /** For agents that poll. */
+  http: Dispatcher;
   /** Where simulated updaters may download from. */
   allowedUrlPrefixes: readonly string[];
-  distribution: string;
-  os: string;
-  arch: string;
-  /** Added to what every simulated agent reports of itself. */
-  attributes: Record<string, string>;
   heartbeatMs: number;
-  /** How long each step takes that has nothing real to do. */
-  stepMs: number;
   failedRetryBackoffMs: number;
-  faults: readonly Fault[];
   memory: Memory;
+  /** Messages since the start. */
+  traffic: { sent: number; received: number };
   log: AgentLog;
   /** Aborted when the simulator ends. */
   signal: AbortSignal;

@@ -1,12 +1,18 @@
 /** The simulated fleet: pairs of collector and updater over real OpAMP connections, in one process. */
 import { setTimeout as wait } from "node:timers/promises";
-import { BRAND, CONTRACT_DEFAULTS } from "../domain/brand.ts";
+import { Agent } from "undici";
+import { BRAND } from "../domain/brand.ts";
 import { defaultPrefixes } from "../domain/update/allowed-url.ts";
 import type { AgentLog } from "../protocol/agent-client.ts";
+import { DEFAULT_MAX_MESSAGE_BYTES } from "../protocol/codec.ts";
+import { accountOf, type HostAccount } from "./account.ts";
+import { neverConnects } from "./behaviour.ts";
 import type { SimContext } from "./context.ts";
 import { createDownload } from "./download.ts";
-import { faultFor, type Fault } from "./fault.ts";
-import { openMemory } from "./memory.ts";
+import { hitBy, occurrencesOf, type Occurrence } from "./events.ts";
+import { openMemory, type HostMemory } from "./memory.ts";
+import { planHosts, type HostProfile } from "./plan.ts";
+import type { Scenario } from "./scenario.ts";
 import { SimCollector } from "./sim-collector.ts";
 import { SimUpdater } from "./sim-updater.ts";
 
@@ -14,86 +20,145 @@ export type SimOptions = {
   /** ws:// or wss:// URL of the server; without a path the OpAMP path is meant. */
   server: string;
   token: string;
+  /** Of groups that have their own, by name. */
+  groupTokens?: ReadonlyMap<string, string>;
   /** PEM of the CA that signed the server's certificate. */
   ca?: Buffer;
-  hosts: number;
-  prefix: string;
-  stepMs: number;
-  faults: readonly Fault[];
   stateFile?: string;
-  /** What a host runs that is simulated for the first time. */
-  initialVersion: string;
-  distribution: string;
-  os: string;
-  arch: string;
-  attributes: Record<string, string>;
-  heartbeatMs: number;
-  failedRetryBackoffMs?: number;
+  scenario: Scenario;
   allowedUrlPrefixes?: readonly string[];
-  connectPerSecond: number;
-  downloadsAtOnce: number;
   log: AgentLog;
 };
 export type Simulation = {
   counts(): { hosts: number; connected: number };
   /** Resolves when every host that is to connect has done so once; rejects when `signal` is aborted first. */
   allConnected(signal: AbortSignal): Promise<void>;
+  /** The scenario's events, from now on. Resolves after the last one; rejects when the simulation ends first. */
+  runEvents(): Promise<void>;
+  account(): HostAccount[];
+  /** Step by host name, of those that are at one. */
+  steps(): Map<string, string>;
+  /** Messages since the start. */
+  traffic(): { sent: number; received: number };
   /** Says goodbye for all, writes the state. */
   stop(): Promise<void>;
 };
 
-type Host = { collector: SimCollector; updater: SimUpdater };
+type Host = { profile: HostProfile; memory: HostMemory; collector: SimCollector; updater: SimUpdater };
 const WATCH_MS = 100;
 
-/** Starts connecting the hosts, `connectPerSecond` of them a second. */
+/** Starts connecting the hosts, as many of them a second as the scenario says. */
 export async function startSimulation(options: SimOptions): Promise<Simulation> {
+  const { scenario } = options;
   const ending = new AbortController();
-  const memory = await openMemory(options.stateFile, options.initialVersion);
-  const download = createDownload(options.downloadsAtOnce, Math.random);
-  const endpoint = endpointOf(options.server);
-  const context: SimContext = {
-    ...options,
-    endpoint,
-    headers: { Authorization: `Bearer ${options.token}` },
-    tls: options.ca === undefined ? {} : { ca: options.ca },
-    allowedUrlPrefixes: options.allowedUrlPrefixes ?? defaultPrefixes(endpoint),
-    failedRetryBackoffMs: options.failedRetryBackoffMs ?? CONTRACT_DEFAULTS.failedRetryBackoffMs,
-    memory,
-    download,
-    signal: ending.signal,
-  };
-  const hosts: Host[] = Array.from({ length: options.hosts }, (_, i) => {
-    const host = memory.host(`${options.prefix}-${String(i + 1).padStart(4, "0")}`);
-    const collector = new SimCollector(host, context);
-    return { collector, updater: new SimUpdater(host, context, collector), name: host.name };
-  }).filter(({ name }) => faultFor(options.faults, name)?.kind !== "offline");
+  const memory = await openMemory(options.stateFile);
+  const download = createDownload(scenario.downloadsAtOnce, Math.random);
+  const http = new Agent({
+    maxResponseSize: DEFAULT_MAX_MESSAGE_BYTES,
+    ...(options.ca !== undefined && { connect: { ca: options.ca } }),
+  });
+  const context = contextOf(options, { memory, download, http, signal: ending.signal });
+  const hosts = planHosts(scenario).map((profile): Host => {
+    const known = memory.host(profile);
+    const collector = new SimCollector(profile, known, context);
+    return { profile, memory: known, collector, updater: new SimUpdater(profile, known, context, collector) };
+  });
+  const present = hosts.filter(({ profile }) => !neverConnects(profile));
   memory.changed();
-  const starting = startAll(hosts, options.connectPerSecond, ending.signal);
-  const connected = (): number => hosts.filter((host) => host.collector.connected && host.updater.connected).length;
+  const starting = startAll(present, scenario.connectPerSecond, ending.signal);
+  const connected = (): number =>
+    present.filter(({ collector, updater }) => collector.connected && updater.connected).length;
   return {
-    counts: () => ({ hosts: options.hosts, connected: connected() }),
+    counts: () => ({ hosts: hosts.length, connected: connected() }),
     async allConnected(signal) {
       await starting;
-      while (connected() < hosts.length) await wait(WATCH_MS, undefined, { signal });
+      while (connected() < present.length) await wait(WATCH_MS, undefined, { signal });
     },
+    runEvents: () => runEvents(scenario, present, ending.signal, options.log),
+    account: () => hosts.map(accountOfHost),
+    steps: () =>
+      new Map(hosts.flatMap(({ profile, updater: { step } }) => (step === undefined ? [] : [[profile.name, step]]))),
+    traffic: () => ({ ...context.traffic }),
     async stop() {
       ending.abort();
       await starting;
-      await Promise.all(hosts.flatMap(({ collector, updater }) => [collector.stop(), updater.stop()]));
-      await download.close();
+      await Promise.all(present.flatMap(({ collector, updater }) => [collector.stop(), updater.stop()]));
+      await Promise.all([download.close(), http.close()]);
       await memory.save();
     },
   };
 }
 
+function contextOf(
+  options: SimOptions,
+  opened: Pick<SimContext, "memory" | "download" | "http" | "signal">,
+): SimContext {
+  const { scenario, token, groupTokens, ca, log } = options;
+  const endpoint = endpointOf(options.server);
+  return {
+    ...opened,
+    endpoint,
+    headersOf: (group) => ({ Authorization: `Bearer ${groupTokens?.get(group) ?? token}` }),
+    tls: ca === undefined ? {} : { ca },
+    allowedUrlPrefixes: options.allowedUrlPrefixes ?? defaultPrefixes(endpoint),
+    heartbeatMs: scenario.heartbeatMs,
+    failedRetryBackoffMs: scenario.failedRetryBackoffMs,
+    traffic: { sent: 0, received: 0 },
+    log,
+  };
+}
+
+const accountOfHost = ({ profile, memory, collector, updater }: Host): HostAccount =>
+  accountOf(memory, {
+    group: profile.group,
+    collectorConnected: collector.connected,
+    updaterConnected: updater.connected,
+    healthy: collector.healthy,
+  });
+
 /** Spread in time, like hosts that are switched on; ends early when the simulator ends. */
 async function startAll(hosts: readonly Host[], perSecond: number, signal: AbortSignal): Promise<void> {
-  for (const { collector, updater } of hosts) {
+  const startedAt = performance.now();
+  for (const [i, { collector, updater }] of hosts.entries()) {
+    const earlyMs = (i * 1_000) / perSecond - (performance.now() - startedAt);
+    if (earlyMs > 0) await wait(earlyMs, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
     collector.start();
     updater.start();
-    await wait(1_000 / perSecond, undefined, { signal }).catch(() => undefined);
   }
+}
+
+async function runEvents(
+  scenario: Scenario,
+  hosts: readonly Host[],
+  signal: AbortSignal,
+  log: AgentLog,
+): Promise<void> {
+  const startedAt = performance.now();
+  for (const occurrence of occurrencesOf(scenario.events)) {
+    const leftMs = occurrence.atMs - (performance.now() - startedAt);
+    if (leftMs > 0) await wait(leftMs, undefined, { signal });
+    happen(occurrence, scenario.seed, hosts, log);
+  }
+}
+
+function happen(occurrence: Occurrence, seed: number, hosts: readonly Host[], log: AgentLog): void {
+  const { event } = occurrence;
+  const profiles = hosts.map(({ profile }) => profile);
+  const hit = hitBy(occurrence, profiles, seed);
+  for (const { profile, memory, collector, updater } of hosts) {
+    if (!hit.has(profile.name)) continue;
+    if (event.do !== "restart") {
+      collector.cut(event.forMs);
+      updater.cut(event.forMs);
+    } else if (updater.step === undefined) {
+      // While an update restarts the service anyway, nobody else does.
+      collector
+        .restartService(memory.version)
+        .catch((error: unknown) => log.info({ error: String(error) }, "a simulated restart was cut off"));
+    }
+  }
+  log.info({ event: event.do, hosts: hit.size }, "an event of the scenario");
 }
 
 function endpointOf(server: string): string {

@@ -3,55 +3,55 @@
  * steps, and only the installing is none. Its collector then restarts and reports the new version.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import { BRAND, UPDATER_CAPABILITIES, type Step } from "../domain/brand.ts";
-import { judgeUrl, serverEndpointAttribute } from "../domain/update/allowed-url.ts";
+import { UPDATER_CAPABILITIES, type Step } from "../domain/brand.ts";
 import { beginAttempt, stepDone, stepFailed, supervisorStopping, withdraw } from "../domain/update/attempt.ts";
 import type { Attempt, EndedAttempt, RunningAttempt, Versions } from "../domain/update/attempt.ts";
-import { judgeVersion } from "../domain/update/downgrade.ts";
 import { beginReport, closeInterrupted, isOutcome, reportTransition } from "../domain/update/health-report.ts";
 import { decideOffer, type OfferedPackage, type OfferedSet } from "../domain/update/offer.ts";
 import { asStepError, CLASS_OF_STEP, failureClassOf, StepError } from "../domain/update/step-error.ts";
 import { normalizeVersion } from "../domain/update/version.ts";
-import { createAgentClient, type AgentClient, type AgentState } from "../protocol/agent-client.ts";
-import { PACKAGE_TYPE, type PackagesAvailable, type ServerToAgent } from "../protocol/messages.ts";
+import type { CuttableClient } from "../protocol/agent-client.ts";
+import type { PackagesAvailable, ServerToAgent } from "../protocol/messages.ts";
+import { decideAttempt, decideReaction, latencyMs, stepMs, type AttemptPlan } from "./behaviour.ts";
+import { createConnection } from "./connect.ts";
 import type { SimContext } from "./context.ts";
-import { faultFor } from "./fault.ts";
 import type { Answer, HostMemory } from "./memory.ts";
-import { healthOf, packageStatusesOf } from "./report.ts";
+import { headersOf, refusalOf, toSet, urlOf } from "./offered.ts";
+import type { HostProfile } from "./plan.ts";
+import { updaterState } from "./report.ts";
 import type { SimCollector } from "./sim-collector.ts";
 
 type Running = {
   set: OfferedSet;
   attempt: RunningAttempt;
+  plan: AttemptPlan;
   offer: PackagesAvailable;
   abort: AbortController;
 };
 
 export class SimUpdater {
+  private readonly host: HostProfile;
   private readonly memory: HostMemory;
   private readonly context: SimContext;
   private readonly collector: SimCollector;
-  private readonly client: AgentClient;
+  private readonly client: CuttableClient;
   private readonly startNanos = nowNanos();
   private running: Running | undefined;
   private waiting: PackagesAvailable | undefined;
+  private offers = 0;
 
-  constructor(memory: HostMemory, context: SimContext, collector: SimCollector) {
+  constructor(host: HostProfile, memory: HostMemory, context: SimContext, collector: SimCollector) {
+    this.host = host;
     this.memory = memory;
     this.context = context;
     this.collector = collector;
     if (memory.attempt !== undefined) this.closeStale(memory.attempt);
     collector.onRenamed = () => this.client.update(["agentDescription"]);
-    this.client = createAgentClient({
-      endpoint: context.endpoint,
-      headers: context.headers,
-      tls: context.tls,
+    this.client = createConnection(context, host, "websocket", {
       instanceUid: memory.updaterUid,
       capabilities: BigInt(UPDATER_CAPABILITIES),
-      heartbeatIntervalMs: context.heartbeatMs,
-      state: () => this.state(),
+      state: () => updaterState(host, memory, context.endpoint, this.startNanos, this.running !== undefined),
       onMessage: (message) => this.receive(message),
-      log: context.log,
     });
   }
 
@@ -59,8 +59,17 @@ export class SimUpdater {
     return this.client.connected;
   }
 
+  /** The step that it is at. */
+  get step(): Step | undefined {
+    return this.running?.attempt.step;
+  }
+
   start(): void {
     this.client.start();
+  }
+
+  cut(forMs: number): void {
+    this.client.cut(forMs);
   }
 
   async stop(): Promise<void> {
@@ -72,34 +81,10 @@ export class SimUpdater {
     if (isOutcome(attempt.status)) return;
     const error = "interrupted by a restart of the updater";
     this.memory.attempt = closeInterrupted(attempt, error, nowNanos());
+    this.memory.outcomes.failed += 1;
     this.memory.lastFailure = error;
     if (this.memory.answer !== undefined)
       this.memory.answer = { ...this.memory.answer, status: "installFailed", error };
-  }
-
-  private state(): AgentState {
-    const { memory, context } = this;
-    const { attributes } = BRAND;
-    return {
-      agentDescription: {
-        identifyingAttributes: new Map([
-          ["service.name", BRAND.updaterServiceName],
-          ["service.version", "sim"],
-          ["service.instance.id", memory.updaterUid],
-        ]),
-        nonIdentifyingAttributes: new Map([
-          ["host.name", memory.name],
-          ["os.type", context.os],
-          ["host.arch", context.arch],
-          [attributes.collectorUid, memory.collectorUid],
-          [attributes.supervisorService, "opampsupervisor.service"],
-          [attributes.installMethod, "binary"],
-          [attributes.serverEndpoint, serverEndpointAttribute(context.endpoint)],
-        ]),
-      },
-      health: healthOf(memory, this.startNanos, this.running !== undefined),
-      packageStatuses: packageStatusesOf(memory),
-    };
   }
 
   private receive(message: ServerToAgent): void {
@@ -107,16 +92,20 @@ export class SimUpdater {
       this.memory.updaterUid = this.client.instanceUid;
       this.context.memory.changed();
     }
-    if (message.packagesAvailable !== undefined) this.follow(message.packagesAvailable);
+    const { packagesAvailable: offer } = message;
+    if (offer === undefined) return;
+    const lateMs = latencyMs(this.host, (this.offers += 1));
+    if (lateMs === 0) this.follow(offer);
+    else this.begin(wait(lateMs, undefined, { signal: this.context.signal }).then(() => this.follow(offer)));
   }
 
   private follow(offer: PackagesAvailable): void {
     const set = toSet(offer);
-    const { memory, running, context } = this;
+    const { memory, running } = this;
     const version = normalizeVersion(set.packages[0]?.version ?? "");
-    const fault = faultFor(context.faults, memory.name, version)?.kind;
-    if (fault === "silent") return;
-    if (fault === "vanish") return this.vanish();
+    const reaction = decideReaction(this.host, memory.attempts + 1, version);
+    if (reaction === "silent") return;
+    if (reaction === "vanish") return this.vanish();
     const decision = decideOffer(set, {
       running: running && { set: running.set, supervisorStopped: running.attempt.supervisorStopped },
       installed: memory.installed,
@@ -143,7 +132,7 @@ export class SimUpdater {
       case "confirm":
         return this.answer(set, "installed", "");
       case "begin":
-        this.begin(set, decision.offered, offer);
+        this.beginAttempt(set, decision.offered, offer);
     }
   }
 
@@ -153,20 +142,20 @@ export class SimUpdater {
     return { cause: entry.cause, notBefore: new Date(entry.untilMs).toISOString() };
   }
 
-  private begin(set: OfferedSet, offered: OfferedPackage, offer: PackagesAvailable): void {
+  private beginAttempt(set: OfferedSet, offered: OfferedPackage, offer: PackagesAvailable): void {
     const versions = { version: normalizeVersion(offered.version) ?? "0.0.0", from: this.memory.version };
+    const plan = decideAttempt(this.host, (this.memory.attempts += 1), versions.version);
     this.memory.attempt = beginReport(versions, nowNanos());
-    this.running = { set, attempt: beginAttempt(), offer, abort: new AbortController() };
+    this.running = { set, attempt: beginAttempt(), plan, offer, abort: new AbortController() };
     this.answer(set, "downloading", "");
-    this.finish(this.running, offered, versions).catch((error: unknown) => {
-      if (!this.context.signal.aborted) this.context.log.warn({ error: String(error) }, "a simulated updater failed");
-    });
+    this.begin(this.finish(this.running, offered, versions));
   }
 
   private async finish(running: Running, offered: OfferedPackage, versions: Versions): Promise<void> {
     const ended = await this.walk(running, offered, versions);
     const { memory } = this;
     this.running = undefined;
+    memory.outcomes[ended.outcome] += 1;
     if (ended.outcome === "succeeded") {
       const { packageHash } = offered;
       if (versions.from !== versions.version) memory.previousVersion = versions.from;
@@ -214,34 +203,28 @@ export class SimUpdater {
   }
 
   private async doStep(step: Step, running: Running, offered: OfferedPackage, versions: Versions): Promise<void> {
-    const { memory, context } = this;
+    const { memory, context, collector } = this;
     if (step === "downloading") await this.download(running, offered);
     if (step === "installing") running.attempt = supervisorStopping(running.attempt);
-    if (step === "restarting") await this.collector.restartService(versions.version);
-    if (step === "rolling_back") await this.collector.restartService(versions.from);
+    if (step === "restarting") await collector.restartService(versions.version);
+    if (step === "rolling_back") await collector.restartService(versions.from);
     const signal = running.attempt.supervisorStopped
       ? context.signal
       : AbortSignal.any([context.signal, running.abort.signal]);
-    await wait(context.stepMs, undefined, { signal });
-    const fault = faultFor(context.faults, memory.name, versions.version);
-    const failsAt = fault?.kind === "fail" ? fault.step : fault?.kind.startsWith("roll") ? "health_check" : undefined;
-    if (step === failsAt || (step === "rolling_back" && fault?.kind === "rollback_failed"))
-      throw new StepError(CLASS_OF_STEP[step], `scripted fault ${fault?.kind ?? ""} at ${step}`);
+    await wait(stepMs(this.host, memory.attempts, step), undefined, { signal });
+    const { failsAt, rollbackFails } = running.plan;
+    if (failsAt?.step === step) throw new StepError(failsAt.failureClass ?? CLASS_OF_STEP[step], failsAt.text);
+    if (step === "rolling_back" && rollbackFails)
+      throw new StepError(CLASS_OF_STEP[step], `scripted fault rollback_failed at ${step}`);
   }
 
   /** Policy first, then the archive, then its digest: as on a real host. */
   private async download(running: Running, offered: OfferedPackage): Promise<void> {
     const { memory, context } = this;
-    const active = {
-      version: memory.version,
-      ...(memory.previousVersion === undefined ? {} : { previousVersion: memory.previousVersion }),
-    };
-    const url = running.offer.packages.get(BRAND.packageName)?.file?.downloadUrl ?? "";
-    for (const verdict of [
-      judgeVersion(offered.version, active, { allowDowngrade: false }),
-      judgeUrl(url, context.allowedUrlPrefixes),
-    ])
-      if (!verdict.allowed) throw new StepError("policy_refused", verdict.because);
+    const url = urlOf(running.offer);
+    const refusal = refusalOf(offered.version, memory, url, context.allowedUrlPrefixes);
+    if (refusal !== undefined) throw new StepError("policy_refused", refusal);
+    if (this.host.download === "hash") return;
     const signal = AbortSignal.any([context.signal, running.abort.signal]);
     const sha256 = await context.download(url, () => headersOf(running.offer), signal);
     if (sha256 !== offered.contentHash)
@@ -266,27 +249,14 @@ export class SimUpdater {
   }
 
   private vanish(): void {
-    Promise.all([this.stop(), this.collector.stop()]).catch((error: unknown) =>
-      this.context.log.warn({ error: String(error) }, "a simulated host did not vanish cleanly"),
-    );
+    this.begin(Promise.all([this.stop(), this.collector.stop()]));
+  }
+
+  private begin(work: Promise<unknown>): void {
+    work.catch((error: unknown) => {
+      if (!this.context.signal.aborted) this.context.log.warn({ error: String(error) }, "a simulated updater failed");
+    });
   }
 }
 
 const nowNanos = (): bigint => BigInt(Date.now()) * 1_000_000n;
-const hexOf = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString("hex");
-
-const toSet = ({ packages, allPackagesHash }: PackagesAvailable): OfferedSet => ({
-  allPackagesHash: hexOf(allPackagesHash),
-  packages: Array.from(packages, ([name, { type, version, file, hash }]) => ({
-    name,
-    topLevel: type === PACKAGE_TYPE.topLevel,
-    version,
-    contentHash: hexOf(file?.contentHash),
-    packageHash: hexOf(hash),
-  })),
-});
-
-const headersOf = (offer: PackagesAvailable): Record<string, string> =>
-  Object.fromEntries(
-    (offer.packages.get(BRAND.packageName)?.file?.headers ?? []).map(({ key, value }) => [key, value]),
-  );

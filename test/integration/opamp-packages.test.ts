@@ -4,6 +4,7 @@ import { settleRollout } from "../../src/activities/settle.ts";
 import { CHANNELS } from "../../src/domain/channels.ts";
 import { beginReport, toComponentHealth, type UpdateAttempt } from "../../src/domain/update/health-report.ts";
 import { PACKAGE_STATUS, type ServerToAgent } from "../../src/protocol/messages.ts";
+import { scenarioOfFlags } from "../../src/sim/command.ts";
 import { parseFault } from "../../src/sim/fault.ts";
 import { startSimulation } from "../../src/sim/run.ts";
 import { openOffers } from "../../src/store/offers.ts";
@@ -284,18 +285,21 @@ describe("an attempt of the host", () => {
     const simulation = await startSimulation({
       server: opamp.endpoint.replace("/v1/opamp", ""),
       token,
-      hosts: 1,
-      prefix: "pack",
-      stepMs: 5,
-      faults: [parseFault("pack-*:fail@downloading")],
-      initialVersion: "0.161.0",
-      distribution: "otelcol-contrib",
-      os: "linux",
-      arch: "amd64",
-      attributes: {},
-      heartbeatMs: 30_000,
-      connectPerSecond: 100,
-      downloadsAtOnce: 1,
+      scenario: scenarioOfFlags({
+        seed: 1,
+        hosts: 1,
+        prefix: "pack",
+        stepMs: 5,
+        faults: [parseFault("pack-*:fail@downloading")],
+        initialVersion: "0.161.0",
+        distribution: "otelcol-contrib",
+        os: "linux",
+        arch: "amd64",
+        attributes: {},
+        heartbeatMs: 30_000,
+        connectPerSecond: 100,
+        downloadsAtOnce: 1,
+      }),
       log: silentLog,
     });
     try {

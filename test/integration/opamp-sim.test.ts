@@ -10,6 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { readDownloadToken } from "../../src/api/download-token.ts";
 import { CHANNELS } from "../../src/domain/channels.ts";
 import type { UpdateAttempt } from "../../src/domain/update/health-report.ts";
+import { scenarioOfFlags } from "../../src/sim/command.ts";
 import { parseFault } from "../../src/sim/fault.ts";
 import { startSimulation, type Simulation, type SimOptions } from "../../src/sim/run.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -70,22 +71,27 @@ afterAll(async () => {
   await db?.drop();
 });
 
-async function simulate(prefix: string, more: Partial<SimOptions> = {}): Promise<Simulation> {
+type Flags = Parameters<typeof scenarioOfFlags>[0];
+async function simulate(prefix: string, more: Partial<Flags & SimOptions> = {}): Promise<Simulation> {
   const simulation = await startSimulation({
     server: opamp.endpoint.replace("/v1/opamp", ""),
     token,
-    hosts: 1,
-    prefix,
-    stepMs: 10,
-    faults: [],
-    initialVersion: "0.160.0",
-    distribution: "otelcol-contrib",
-    os: "linux",
-    arch: "amd64",
-    attributes: {},
-    heartbeatMs: 30_000,
-    connectPerSecond: 1_000,
-    downloadsAtOnce: 8,
+    scenario: scenarioOfFlags({
+      seed: 1,
+      hosts: 1,
+      prefix,
+      stepMs: 10,
+      faults: [],
+      initialVersion: "0.160.0",
+      distribution: "otelcol-contrib",
+      os: "linux",
+      arch: "amd64",
+      attributes: {},
+      heartbeatMs: 30_000,
+      connectPerSecond: 1_000,
+      downloadsAtOnce: 8,
+      ...more,
+    }),
     log: silentLog,
     ...more,
   });

@@ -3,7 +3,8 @@
  * refused with a hint. Environment variables may override scalars and lists (of scalars by commas, of maps as JSON). Shared by the configuration
  * files of all programs.
  */
-import { isMap, isPair, isScalar, LineCounter, parseDocument, type Document, type Node, type YAMLMap } from "yaml";
+import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import type { Document, Node, YAMLMap } from "yaml";
 import { z } from "zod";
 import { closest } from "./closest.ts";
 
@@ -112,9 +113,22 @@ function unknownKeys(
       const found = issue(file, at, path.join("."), "unknown key");
       return [near === undefined ? found : { ...found, hint: `did you mean ${near}?` }];
     }
-    const inner = unwrap(schema.shape[key] as z.ZodType);
-    return inner instanceof z.ZodObject && isMap(pair.value) ? unknownKeys(pair.value, inner, path, file, lines) : [];
+    return unknownBelow(pair.value, schema.shape[key] as z.ZodType, path, file, lines);
   });
+}
+
+function unknownBelow(
+  value: unknown,
+  schema: z.core.$ZodType,
+  path: string[],
+  file: string,
+  lines: LineCounter,
+): ConfigIssue[] {
+  const inner = unwrap(schema);
+  if (inner instanceof z.ZodObject && isMap(value)) return unknownKeys(value, inner, path, file, lines);
+  if (inner instanceof z.ZodArray && isSeq(value))
+    return value.items.flatMap((item, i) => unknownBelow(item, inner.element, [...path, String(i)], file, lines));
+  return [];
 }
 
 function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
@@ -138,7 +152,7 @@ function positionOf(
       if (node?.range) return lines.linePos(node.range[0]);
     }
     const item: unknown = document.getIn(path.slice(0, depth), true);
-    if (isScalar(item) && item.range) return lines.linePos(item.range[0]);
+    if (isNode(item) && item.range) return lines.linePos(item.range[0]);
   }
   return { line: 1, col: 1 };
 }
