@@ -21,10 +21,10 @@ export async function deleteAgent(tx: Db, uid: string, force: boolean): Promise<
   return { hostName: row.hostName, outcome: "deleted" };
 }
 
-/** Of the host itself, or of the collector that an updater manages. */
+/** Of the host itself, or of the collector that an updater manages. One that waits for its turn has not begun. */
 async function hasOpenAttempt(tx: Db, uid: string, collector: string | null): Promise<boolean> {
   const { rowCount } = await tx.query(
-    "select from attempts where host = any($1::uuid[]) and finished_at is null limit 1",
+    "select from attempts where host = any($1::uuid[]) and finished_at is null and phase <> 'pending' limit 1",
     [[uid, collector].filter((id) => id !== null)],
   );
   return (rowCount ?? 0) > 0;

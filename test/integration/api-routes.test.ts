@@ -229,16 +229,18 @@ describe("deleting an agent", () => {
   const remove = (uid: string, payload: object) =>
     api.app.inject({ method: "DELETE", url: `/api/v1/agents/${uid}`, headers: api.as.admin, payload });
 
-  it("needs a reason, and that it is gone", async () => {
+  it("needs a reason, and that no update of it runs", async () => {
     expect((await remove(HOSTS.core, {})).json()).toMatchObject({ code: "reason_required" });
-    expect((await remove(HOSTS.edge, { reason: "old" })).json()).toMatchObject({ code: "agent_connected" });
+    await api.database.pool.query("update attempts set phase = 'offered' where host = $1", [HOSTS.core]);
+    expect((await remove(HOSTS.core, { reason: "old" })).json()).toMatchObject({ code: "control_conflict" });
   });
   it("forgets it and is audited with the reason", async () => {
-    expect((await remove(HOSTS.core, { reason: "scrapped" })).json()).toEqual({ uid: HOSTS.core, hostName: "core-1" });
+    const force = { reason: "scrapped", force: true };
+    expect((await remove(HOSTS.core, force)).json()).toEqual({ uid: HOSTS.core, hostName: "core-1" });
     expect((await get(`/api/v1/agents/${HOSTS.core}`)).status).toBe(404);
     const { body } = await get("/api/v1/audit?action=agents.delete");
     expect(body["items"]).toMatchObject([
-      { principal: "admin-owner", object: HOSTS.core, outcome: "accepted", detail: { reason: "scrapped" } },
+      { principal: "admin-owner", object: HOSTS.core, outcome: "accepted", detail: force },
     ]);
   });
 });
