@@ -4,7 +4,7 @@
  * locked out, because agents share the address of a proxy. That costs little: answers are cached and asked together.
  */
 import type { IncomingMessage } from "node:http";
-import { admit, type Quota } from "./accept-quota.ts";
+import { admit, freshQuota } from "./accept-quota.ts";
 import { shownCertificate } from "./client-certificate.ts";
 import type { Credential, Credentials } from "./credentials.ts";
 
@@ -39,7 +39,7 @@ const WAIT_S = 30;
 export function createAdmission(deps: Deps): Admission {
   const { credentials, acceptPerSecond, chance, now, onError } = deps;
   const refused = createRefusedCount(now);
-  let quota: Quota = { tokens: acceptPerSecond, atMs: now().getTime() };
+  let quota = freshQuota(acceptPerSecond, now().getTime());
   let open = true;
   const later = (atLeastS: number): number => atLeastS + Math.floor(chance() * atLeastS);
   const busy = (retryAfterS: number): Refusal => ({ status: 503, code: "server_busy", retryAfterS });

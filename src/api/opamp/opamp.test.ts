@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { decodeServerToAgent, encodeServerToAgent } from "../../protocol/codec.ts";
 import type { AgentToServer, AnyValue } from "../../protocol/messages.ts";
 import type { OpenOffer } from "../../store/offers-delivery.ts";
-import { admit } from "./accept-quota.ts";
+import { admit, freshQuota } from "./accept-quota.ts";
 import { applyReport, blankRecord } from "./apply-report.ts";
 import { packageMessage, sendableOf } from "./offer-message.ts";
 import { plainReply } from "./plain-way.ts";
@@ -12,8 +12,28 @@ import { createSeal } from "./seal.ts";
 const UID = "0190a1b2-c3d4-7e8f-9a0b-1c2d3e4f5061";
 
 describe("the accept quota", () => {
-  it("lets a burst of one second in, then one per slot, and spreads the others further the more there are", () => {
-    let quota = { tokens: 10, atMs: 0 };
+  /** Seconds until all of them are in, when each comes back as it was told; `knocks` counts how often they asked. */
+  function storm(agents: number, perSecond: number, patience: (seconds: number, chance: number) => number) {
+    const random = seededChance(20261130);
+    const queue = Array.from({ length: agents }, () => random() * 1000).toSorted((a, b) => a - b);
+    let quota = freshQuota(perSecond, 0);
+    let knocks = 0;
+    let lastMs = 0;
+    for (let atMs = queue.shift(); atMs !== undefined; atMs = queue.shift()) {
+      const admission = admit(quota, perSecond, atMs, random());
+      quota = admission.quota;
+      knocks++;
+      lastMs = atMs;
+      if (admission.admitted) continue;
+      const again = atMs + 1000 * patience(admission.retryAfterS, random());
+      const place = queue.findIndex((other) => other > again);
+      queue.splice(place === -1 ? queue.length : place, 0, again);
+    }
+    return { seconds: lastMs / 1000, knocks };
+  }
+
+  it("lets a burst of one second in, and promises the others the seconds to come", () => {
+    let quota = freshQuota(10, 0);
     const waits: number[] = [];
     for (let i = 0; i < 110; i++) {
       const admission = admit(quota, 10, 0, 0.99);
@@ -22,14 +42,38 @@ describe("the accept quota", () => {
     }
     expect(waits).toHaveLength(100);
     expect(waits[0]).toBeLessThan(4);
-    expect(waits.at(-1)).toBeGreaterThan(15);
-    expect(Math.max(...waits)).toBeLessThanOrEqual(60);
-    expect(admit({ tokens: 0, atMs: 0 }, 10, 100, 0).admitted).toBe(true);
+    expect(waits.at(-1)).toBe(11);
+    expect(waits).toEqual(waits.toSorted((a, b) => a - b));
+    expect(admit({ tokens: 0, promised: 0, atMs: 0 }, 10, 100, 0).admitted).toBe(true);
   });
-  it("forgets a storm as time passes", () => {
-    expect(admit({ tokens: -600, atMs: 0 }, 10, 61_000, 0).admitted).toBe(true);
+  it.each([
+    ["as long as they are told", (seconds: number) => seconds],
+    ["up to half as long again", (seconds: number, chance: number) => seconds * (1 + chance / 2)],
+  ])("has a storm of 2,000 inside soon, when agents wait %s", (_, patience) => {
+    const { seconds, knocks } = storm(2_000, 200, patience);
+    expect(seconds).toBeLessThan(20); // 10 are needed
+    expect(knocks).toBeLessThan(3 * 2_000);
+  });
+  it("sends nobody away for more than a minute, and who is refused takes no place", () => {
+    const storming = { tokens: 0, promised: 600, atMs: 0 };
+    const refused = admit(storming, 10, 0, 0.99);
+    expect(refused).toMatchObject({ admitted: false, retryAfterS: 60 });
+    expect(admit(refused.quota, 10, 100, 0).admitted).toBe(true);
+  });
+  it("a clock that is set back shuts nobody out", () => {
+    const before = { tokens: 5, promised: 0, atMs: 3_600_000 };
+    expect(admit(before, 10, 0, 0)).toEqual({ admitted: true, quota: { tokens: 4, promised: 0, atMs: 0 } });
   });
 });
+
+/** The same numbers in [0, 1) for the same seed. */
+function seededChance(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
 
 describe("sealing", () => {
   const [a, b] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
