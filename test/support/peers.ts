@@ -1,11 +1,12 @@
 /**
- * The real OpAMP peers (upstream supervisor, a collector in two versions, reference client and server), built once from
- * pinned modules by a script that lies beside the repository, and kept in the user's cache by the script's content.
+ * The real OpAMP peers (upstream supervisor, a collector in two versions, the reference library as client and server): built
+ * once from the Go modules in test/interop/peers, whose go.sum files pin every byte, and kept in the user's cache by what
+ * those modules say.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { copyFile, mkdir, rename } from "node:fs/promises";
 import { setPriority } from "node:os";
 import { dirname, join } from "node:path";
@@ -13,13 +14,30 @@ import { lock } from "../../src/embedded/lock-file.mjs";
 import type { HostSoftware } from "../../src/embedded/stage/real-host.ts";
 import { cacheFolder } from "../../src/embedded/temporal-program.ts";
 
-const SCRIPT = join(import.meta.dirname, "../../../shared/interop/build-peers.sh");
+const MODULES = join(import.meta.dirname, "../interop/peers");
 export const OLD = "0.149.0";
 export const NEW = "0.150.0";
 
+/** Every program: the module that it is built in, the package, and what the linker sets. */
+const PROGRAMS: readonly { name: string; module: string; main: string; set?: string }[] = [
+  {
+    name: "opampsupervisor",
+    module: "supervisor",
+    main: "github.com/open-telemetry/opentelemetry-collector-contrib/cmd/opampsupervisor",
+  },
+  // One program under two versions: real updates without a second download of everything.
+  ...[OLD, NEW].map((version) => ({
+    name: `otelcol-${version}`,
+    module: "collector",
+    main: ".",
+    set: `-X main.version=${version}`,
+  })),
+  { name: "reference", module: "reference", main: "." },
+];
+
 export type Peers = {
   supervisor: string;
-  /** `opamppeer server|client`: the reference library. */
+  /** `reference client|server`: the reference library. */
   reference: string;
   /** The collector that says it is this version. */
   collector: (version: string) => string;
@@ -33,15 +51,17 @@ export function skipPeers(): string | undefined {
 }
 
 function whyNot(): string | undefined {
-  if (!existsSync(SCRIPT)) return `nothing at ${SCRIPT} builds the real OpAMP peers`;
   if (existsSync(builtFolder())) return undefined;
   return spawnSync("go", ["version"]).status === 0 ? undefined : "no Go here to build the real OpAMP peers";
 }
 
-const builtFolder = (): string => {
-  const recipe = createHash("sha256").update(readFileSync(SCRIPT)).digest("hex").slice(0, 12);
-  return join(cacheFolder(), `peers-${recipe}`);
-};
+function builtFolder(): string {
+  const recipe = createHash("sha256").update(JSON.stringify([PROGRAMS, process.platform, process.arch]));
+  const files = readdirSync(MODULES, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  for (const path of files.map((file) => join(file.parentPath, file.name)).toSorted())
+    recipe.update(path.slice(MODULES.length)).update(readFileSync(path));
+  return join(cacheFolder(), `peers-${recipe.digest("hex").slice(0, 12)}`);
+}
 
 /** The peers, built if nobody did yet: minutes the first time. Test files that run at once build them once. */
 export async function openPeers(): Promise<Peers> {
@@ -59,7 +79,7 @@ export async function openPeers(): Promise<Peers> {
   }
   return {
     supervisor: join(folder, "opampsupervisor"),
-    reference: join(folder, "opamppeer"),
+    reference: join(folder, "reference"),
     collector: (version) => join(folder, `otelcol-${version}`),
   };
 }
@@ -68,21 +88,35 @@ export async function openPeers(): Promise<Peers> {
 async function build(folder: string): Promise<void> {
   const unfinished = `${folder}.building`;
   const logFile = `${folder}.log`;
-  console.warn(`building the real OpAMP peers, about five minutes the first time; see ${logFile}`);
+  console.warn(`building the real OpAMP peers, minutes the first time; see ${logFile}`);
   const log = openSync(logFile, "w");
-  const child = spawn(SCRIPT, [unfinished], {
-    env: { ...process.env, COLLECTOR_LABELS: `${OLD} ${NEW}` },
-    stdio: ["ignore", log, log],
-  });
-  closeSync(log);
-  await once(child, "spawn");
-  if (child.pid !== undefined) setPriority(child.pid, 10);
-  const [code, signal] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
-  if (code !== 0) {
-    const tail = readFileSync(logFile, "utf8").trimEnd().split("\n").slice(-15).join("\n");
-    throw new Error(`the real OpAMP peers cannot be built (${signal ?? code}):\n${tail}`);
+  try {
+    for (const { name, module, main, set = "" } of PROGRAMS)
+      await go(["build", "-trimpath", "-ldflags", `-s -w ${set}`, "-o", join(unfinished, name), main], {
+        cwd: join(MODULES, module),
+        log,
+        logFile,
+      });
+  } finally {
+    closeSync(log);
   }
   await rename(unfinished, folder);
+}
+
+/** Runs Go behind everything else on the machine; go.mod and go.sum are read, never written. */
+async function go(args: readonly string[], of: { cwd: string; log: number; logFile: string }): Promise<void> {
+  const child = spawn("go", args, {
+    cwd: of.cwd,
+    env: { ...process.env, CGO_ENABLED: "0", GOFLAGS: "-mod=readonly -buildvcs=false", GOWORK: "off" },
+    stdio: ["ignore", of.log, of.log],
+  });
+  const ended = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
+  await once(child, "spawn");
+  if (child.pid !== undefined) setPriority(child.pid, 10);
+  const [code, signal] = await ended;
+  if (code === 0) return;
+  const tail = readFileSync(of.logFile, "utf8").trimEnd().split("\n").slice(-15).join("\n");
+  throw new Error(`the real OpAMP peers cannot be built (${signal ?? code}):\n${tail}`);
 }
 
 /**

@@ -1,4 +1,4 @@
-/** `opamppeer`, the reference library as a process, and the JSON lines that it says. */
+/** The reference library as a process (test/interop/peers/reference), and the JSON lines that it says. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -14,7 +14,7 @@ export type ReferencePeer = {
   stop(): Promise<number | null>;
 };
 
-/** Starts `opamppeer <args>`. It ends with `stop`; whoever forgets it is told by the process list. */
+/** Starts it with these arguments. It ends with `stop`; whoever forgets it is told by the process list. */
 export async function startReference(program: string, args: readonly string[]): Promise<ReferencePeer> {
   const child: ChildProcess = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
   await once(child, "spawn");
