@@ -19,7 +19,7 @@ export type TestAuthority = {
 };
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-const crypto = webcrypto as unknown as typeof globalThis.crypto;
+const crypto: typeof globalThis.crypto = webcrypto;
 const at = (seconds: number): Date => new Date(Date.now() + seconds * 1_000);
 let serial = 1;
 const nextSerial = (): string => (serial++).toString(16).padStart(8, "0");
