@@ -22,6 +22,8 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 180_000,
           fileParallelism: false,
+          // concurrent tests wait for Temporal to miss a dead worker's heartbeats, they do not compute
+          maxConcurrency: 8,
         },
       },
       {

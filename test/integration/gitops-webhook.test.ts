@@ -12,6 +12,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createGitRemote } from "../../src/activities/git-remote.ts";
 import { createGitopsActivities } from "../../src/activities/gitops.ts";
 import { createGitSyncPoke } from "../../src/api/gitops-poke.ts";
+import { repeatDeliveries } from "../../src/api/repeat-deliveries.ts";
 import { gitopsWebhookRoutes } from "../../src/api/routes/gitops-webhook.ts";
 import { DEFAULT_LIMITS } from "../../src/domain/gitops/repository-files.ts";
 import { validateRevision } from "../../src/domain/gitops/validate.ts";
@@ -206,12 +207,15 @@ test("a secret that was changed in its file counts from the next delivery on", a
   expect((await deliver("rotated-webhook-secret")).statusCode).toBe(202);
 });
 
-test("with Temporal away a delivery is noted, and synced with the next poll after it is back", async () => {
-  pollMs = 3_000;
-  const first = await push();
-  await deliver();
-  await applied(first);
+test("with Temporal away a delivery is noted, and told again until it is back: no poll has to come", async () => {
   await temporal.stop();
+  const repeating = repeatDeliveries({
+    pool,
+    poke: createGitSyncPoke(client),
+    now: () => new Date(),
+    onError: () => undefined,
+    everyMs: 500,
+  });
   const commit = await push();
   const before = performance.now();
   const answer = await deliver();
@@ -222,9 +226,13 @@ test("with Temporal away a delivery is noted, and synced with the next poll afte
   temporal = await start();
   await applied(commit);
   expect((await readGitopsState(pool)).deliveryAt).toBeNull();
+  await repeating.stop();
 });
 
 test("C3: over the rate a delivery is refused, and the next poll still applies its commit", async () => {
+  // taken over at the next fetch
+  pollMs = 3_000;
+  await applied(await push().then(async (commit) => (await deliver(), commit)));
   const statuses = await Promise.all(Array.from({ length: 160 }, async () => (await deliver()).statusCode));
   expect(statuses).toContain(429);
   const commit = await push();

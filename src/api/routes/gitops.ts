@@ -69,7 +69,7 @@ export async function askForSync(deps: GitopsRouteDeps, at: Date, cause: string)
     () => true,
     () => false,
   );
-  const note = isAwake ? "starts now" : "starts when Temporal answers, at the latest with the next poll";
+  const note = isAwake ? "starts now" : "starts when Temporal answers";
   return { accepted: true, at: at.toISOString(), note };
 }
 

@@ -4,8 +4,10 @@ import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
 import { buildApi } from "../../api/app.ts";
 import { createEventHub } from "../../api/event-hub.ts";
+import { createGitSyncPoke } from "../../api/gitops-poke.ts";
 import { createMetrics, serveMetrics } from "../../api/metrics.ts";
 import { createOpampServer } from "../../api/opamp/server.ts";
+import { repeatDeliveries } from "../../api/repeat-deliveries.ts";
 import { opampRoutes } from "../../api/routes/opamp.ts";
 import { createRolloutControls } from "../../api/rollout-controls.ts";
 import type { ServerSettings } from "../../domain/config/server-config.ts";
@@ -28,6 +30,13 @@ export async function runApi(settings: ServerSettings, log: Logger): Promise<voi
   onEnd(() => hub.close());
   const opamp = createOpampServer({ pool, listener, settings, keys, log, now });
   const plugins = await createPlugins(settings, shared, log);
+  const deliveries = repeatDeliveries({
+    pool,
+    poke: createGitSyncPoke(client),
+    now,
+    onError: (err) => log.warn({ err }, "a delivery still waits"),
+  });
+  onEnd(() => deliveries.stop());
   const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as { version: string };
   const app = await buildApi({
     settings,
