@@ -19,10 +19,11 @@ const percent = z
   .regex(/^(100|\d{1,2})(\.\d+)?%$/, "not a share: write for example 5% or 12.5%")
   .transform((value) => Math.min(1, Number(value.slice(0, -1)) / 100));
 
+const NO_VERSION = "not a version: write for example 0.160.0";
 const version = z.string().transform((value, context) => {
   const plain = normalizeVersion(value);
   if (plain !== undefined) return plain;
-  context.addIssue({ code: "custom", message: "not a version: write for example 0.160.0" });
+  context.addIssue({ code: "custom", message: NO_VERSION });
   return z.NEVER;
 });
 
@@ -50,7 +51,7 @@ const group = z.strictObject({
   arch: text.default("amd64"),
   version: version.prefault("0.160.0"),
   /** Version → weight. */
-  versions: z.record(version, z.number().min(0)).default({}),
+  versions: z.record(z.string(), z.number().min(0)).default({}),
   attributes: z.record(text, z.string()).default({}),
   components: z
     .array(z.string().regex(/^(receivers|processors|exporters|connectors|extensions)\/\w+$/, "write section/type"))
@@ -186,6 +187,8 @@ function check(it: ScenarioFile, locate: Locate): ConfigIssue[] {
   const names = it.groups.map(({ name }) => name);
   for (const [i, one] of it.groups.entries()) {
     if (names.indexOf(one.name) < i) report(["groups", i, "name"], "another group has this name");
+    for (const key of Object.keys(one.versions))
+      if (normalizeVersion(key) !== key) report(["groups", i, "versions", key], NO_VERSION);
     for (const [n, its] of one.faults.entries())
       checkFault(its, (path, message) => report(["groups", i, "faults", n, ...path], message));
   }
@@ -196,7 +199,7 @@ function check(it: ScenarioFile, locate: Locate): ConfigIssue[] {
       report(["events", i, "for"], one.do === "offline" ? "say for how long" : "only offline lasts for a time");
     if (one.times > 1 !== (one.every !== undefined)) report(["events", i, "every"], "every and times go together");
   }
-  return issues;
+  return issues.toSorted((a, b) => a.line - b.line || a.column - b.column);
 }
 
 function checkCounts(it: ScenarioFile, report: Report): void {

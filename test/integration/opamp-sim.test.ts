@@ -1,17 +1,20 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readDownloadToken } from "../../src/api/download-token.ts";
 import { CHANNELS } from "../../src/domain/channels.ts";
 import type { UpdateAttempt } from "../../src/domain/update/health-report.ts";
 import { scenarioOfFlags } from "../../src/sim/command.ts";
+import type { HostAccount } from "../../src/sim/account.ts";
 import { parseFault } from "../../src/sim/fault.ts";
+import { parseScenario, type Scenario } from "../../src/sim/scenario.ts";
 import { startSimulation, type Simulation, type SimOptions } from "../../src/sim/run.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { eventually, silentLog, startOpamp, type OpampSetup } from "../support/opamp.ts";
@@ -42,7 +45,8 @@ const serve: RequestListener = (request, response) => {
 
 beforeAll(async () => {
   db = await createTestDatabase();
-  opamp = await startOpamp(db, { onRequest: serve });
+  // Agents that poll are told to ask every second.
+  opamp = await startOpamp(db, { onRequest: serve, heartbeatIntervalMs: 1_000 });
   ({ token } = await opamp.enroll("sims"));
   await db.pool.query(
     "insert into rollouts (fleet, n, kind, wanted_key, commit, policy, state) values ('f', 1, 'change', 'k', 'c', '{}', 'running')",
@@ -112,6 +116,70 @@ async function offer(prefix: string, version: string, bundle = "a"): Promise<voi
     [prefix, version, artifact, sha256(`${version} ${bundle}`)],
   );
 }
+const CONFIG =
+  "receivers: {otlp: {}}\nservice: {pipelines: {traces: {receivers: [otlp]}, logs: {receivers: [otlp]}}}\n";
+/** Opens a configuration offer for every collector of these hosts. */
+async function configure(prefix: string, body: string): Promise<Buffer> {
+  const hash = sha256(body);
+  await db.pool.query("update offers set closed_at = now() where closed_at is null");
+  await db.pool.query("insert into configs (hash, body) values ($1, $2) on conflict do nothing", [hash, body]);
+  await db.pool.query(
+    `with opened as (insert into offers (host, recipient, kind, direction, fleet, n, attempt, config_hash)
+       select uid, uid, 'config', 'forward', 'f', 1, 1, $2 from agents
+       where kind = 'collector' and host_name like $1 || '-%' returning recipient)
+     select pg_notify('${CHANNELS.offers}', recipient::text) from opened`,
+    [prefix, hash],
+  );
+  return hash;
+}
+const scenarioOf = (text: string): Scenario => {
+  const read = parseScenario(text, "test.yaml");
+  if (!read.ok) throw new Error(JSON.stringify(read.issues));
+  return { ...read.scenario, connectPerSecond: 1_000 };
+};
+
+/** What the database says, in the words of the simulator's account. */
+async function accountOfDatabase(): Promise<Omit<HostAccount, "group" | "attempts">[]> {
+  const { rows } = await db.pool.query<{ host: Omit<HostAccount, "group" | "attempts"> }>(
+    `select json_build_object('name', c.host_name,
+       'collector', json_build_object('uid', c.uid, 'connected', c.connected, 'healthy', c.healthy, 'version', c.version,
+         'config', case when c.remote_config_hash is not null and c.remote_config_hash <> '' then json_build_object(
+           'hash', encode(c.remote_config_hash, 'hex'), 'error', c.remote_config_error,
+           'status', (array['unset', 'applied', 'applying', 'failed'])[c.remote_config_status + 1]) end),
+       'updater', json_build_object('uid', u.uid, 'connected', u.connected, 'attempt', u.update_attempt,
+         'package', case when u.package_status is not null and u.package_status->>'offeredVersion' <> '' then json_build_object(
+           'status', case u.package_status->>'status' when 'install_failed' then 'installFailed' else u.package_status->>'status' end,
+           'offeredVersion', u.package_status->>'offeredVersion', 'error', u.package_status->>'error') end)) as host
+     from agents c join agents u on u.collector_uid = c.uid and u.link = 'linked' order by c.host_name`,
+  );
+  return rows.map(({ host }) => host);
+}
+/** The account without what the database does not know. */
+const comparable = (hosts: readonly HostAccount[]) =>
+  hosts.map(({ name, collector, updater }) => ({ name, collector, updater }));
+const agreed = (simulation: Simulation) =>
+  eventually(
+    "database and simulator to agree",
+    async () => {
+      const mine = JSON.parse(JSON.stringify(comparable(simulation.account()))) as unknown;
+      const theirs = await accountOfDatabase();
+      return (
+        isDeepStrictEqual(theirs.map(plainVersion), (mine as ReturnType<typeof comparable>).map(plainVersion)) && theirs
+      );
+    },
+    30_000,
+  );
+const plainVersion = <T extends Omit<HostAccount, "group" | "attempts">>(host: T): T => ({
+  ...host,
+  updater: {
+    ...host.updater,
+    package: host.updater.package && {
+      ...host.updater.package,
+      offeredVersion: host.updater.package.offeredVersion.replace(/^v/, ""),
+    },
+  },
+});
+
 type Seen = {
   version: string;
   healthy: boolean;
@@ -138,6 +206,172 @@ const allOf = (prefix: string, count: number, what: string, fits: (host: Seen) =
     30_000,
   );
 const linked = (prefix: string, count = 1) => allOf(prefix, count, "linked, healthy hosts", (host) => host.healthy);
+
+const MIXED = `
+seed: 5
+heartbeat: 1s
+groups:
+  - {name: mix-a, hosts: 8, step: 10ms, faults: [{kind: rolled_back, share: 25%}, {kind: fail, step: downloading, class: disk_full, share: 25%}]}
+  - {name: mix-b, hosts: 6, step: {min: 5ms, max: 50ms}, transport: http, latency: {median: 5ms, p99: 40ms}, download: hash,
+     faults: [{kind: config_failed, share: 34%}, {kind: unhealthy, version: 0.161.0, share: 20%}]}
+  - {name: mix-c, hosts: 4, step: 10ms, versions: {0.160.0: 1, 0.159.0: 1}, components: [receivers/otlp, exporters/debug],
+     faults: [{kind: config_rolled_back, skip: 1, share: 50%}]}
+`;
+
+describe("a scenario", () => {
+  it("ends as it ended before, with the same seed; the database says what the simulator says of itself", async () => {
+    const play = async () => {
+      const simulation = await simulate("mix", { scenario: scenarioOf(MIXED) });
+      await linked("mix", 18);
+      await configure("mix", CONFIG);
+      await eventually("a verdict of each", () =>
+        simulation.account().every(({ collector }) => ["applied", "failed"].includes(collector.config?.status ?? "")),
+      );
+      const second = await configure("mix", `${CONFIG}# changed\n`);
+      await eventually("a second verdict of each", () =>
+        simulation
+          .account()
+          .every(({ name, collector: { config } }) =>
+            config?.hash === second.toString("hex") ? config.status !== "applying" : name.startsWith("mix-c"),
+          ),
+      );
+      await offer("mix", "0.161.0");
+      await eventually("an outcome of each", () =>
+        simulation
+          .account()
+          .every(({ attempts: { succeeded, failed, rolledBack } }) => succeeded + failed + rolledBack === 1),
+      );
+      await agreed(simulation);
+      const account = simulation.account();
+      await simulation.stop();
+      running.splice(0);
+      await db.pool.query("delete from offers");
+      await db.pool.query("delete from agents");
+      return account.map(({ name, collector, updater, attempts }) => ({
+        name,
+        uids: [collector.uid, updater.uid],
+        runs: [collector.version, collector.healthy, collector.config?.status],
+        attempts,
+        error: updater.attempt?.error,
+      }));
+    };
+    const first = await play();
+    expect(await play()).toEqual(first);
+    const count = (fits: (host: (typeof first)[number]) => boolean) => first.filter(fits).length;
+    expect(count(({ attempts }) => attempts.rolledBack === 1)).toBe(2);
+    expect(count(({ error }) => error?.startsWith("disk_full: ") ?? false)).toBe(2);
+    expect(count(({ runs }) => runs[2] === "failed")).toBe(2);
+  });
+
+  it("takes a configuration back: FAILED, then the one before APPLIED again", async () => {
+    const simulation = await simulate("back", {
+      scenario: scenarioOf(
+        "groups: [{name: back, hosts: 1, step: 10ms, apply: 100ms, faults: [{kind: config_rolled_back, skip: 1}]}]",
+      ),
+    });
+    await linked("back");
+    const status = () => simulation.account()[0]?.collector.config;
+    const first = await configure("back", CONFIG);
+    await eventually("the first", () => status()?.status === "applied");
+    const second = await configure("back", `${CONFIG}# worse\n`);
+    await eventually("the failure", () => status()?.status === "failed" && status()?.hash === second.toString("hex"));
+    await eventually("the way back", () => status()?.status === "applied" && status()?.hash === first.toString("hex"));
+    await eventually("the collector up", () => simulation.account()[0]?.collector.healthy);
+    await agreed(simulation);
+  });
+
+  it("makes clones: the server gives new names, links follow, and each is one host of its own", async () => {
+    const simulation = await simulate("image", {
+      scenario: scenarioOf("groups: [{name: image, hosts: 6, step: 10ms, faults: [{kind: clone, share: 50%}]}]"),
+    });
+    await linked("image", 6);
+    const account = simulation.account();
+    const uids = account.flatMap(({ collector, updater }) => [collector.uid, updater.uid]);
+    expect(new Set(uids).size).toBe(12);
+    await agreed(simulation);
+  });
+
+  it("takes hosts off the net and cuts every connection at once: they come back by themselves", async () => {
+    const simulation = await simulate("net", {
+      scenario: scenarioOf(
+        `
+groups:
+  - {name: net-a, hosts: 5, step: 10ms}
+  - {name: net-b, hosts: 5, step: 10ms, transport: http}
+events:
+  - {at: 10ms, do: offline, groups: [net-a], share: 40%, for: 1500ms}
+  - {at: 2s, do: storm}
+  - {at: 2500ms, do: restart, groups: [net-b]}
+`,
+      ),
+    });
+    await linked("net", 10);
+    const events = simulation.runEvents();
+    await eventually("two hosts away", () => simulation.counts().connected === 8);
+    await eventually("the storm", () => simulation.counts().connected <= 5);
+    await events;
+    await eventually("all back", () => simulation.counts().connected === 10, 20_000);
+    await linked("net", 10);
+    await agreed(simulation);
+  });
+
+  it("flaps, and stays a while at APPLYING", async () => {
+    const simulation = await simulate("flap", {
+      scenario: scenarioOf(
+        "groups: [{name: flap, hosts: 1, step: 10ms, faults: [{kind: flapping, every: 400ms, for: 200ms}, {kind: config_slow, for: 1s}]}]",
+      ),
+    });
+    const healthy = () => simulation.account()[0]?.collector.healthy;
+    for (const state of [true, false, true, false]) await eventually(`healthy ${state}`, () => healthy() === state);
+    await eventually("health in the database", async () => (await hostsOf("flap")).some((host) => !host.healthy));
+    await configure("flap", CONFIG);
+    const status = () => simulation.account()[0]?.collector.config?.status;
+    await eventually("APPLYING", () => status() === "applying");
+    await eventually("APPLIED", () => status() === "applied");
+  });
+
+  it("is played by the program: checked first, with a line of state, and an account at the end", async () => {
+    const file = join(folder, "scenario.yaml");
+    const report = join(folder, "account.json");
+    await writeFile(join(folder, "token"), token, { mode: 0o600 });
+    await writeFile(
+      file,
+      "hosts: 4\nend: 2s\ngroups: [{name: prog-a, share: 50%, tokenFile: token}, {name: prog-b, share: 50%, transport: http}]\n",
+    );
+    const run = async (...args: string[]) => {
+      const child = spawn(process.execPath, [SIM, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+      let [out, err] = ["", ""];
+      child.stdout.on("data", (piece: Buffer) => (out += piece.toString()));
+      child.stderr.on("data", (piece: Buffer) => (err += piece.toString()));
+      const [code] = (await once(child, "close")) as [number];
+      return { code, out, err };
+    };
+    expect(await run("check", file)).toMatchObject({ code: 0, err: "" });
+    await writeFile(join(folder, "bad.yaml"), "groups: [{nmae: a}]\n");
+    const bad = await run("check", join(folder, "bad.yaml"));
+    expect(bad.code).toBe(1);
+    expect(bad.err).toMatch(/bad\.yaml:1:11: error: groups\.0\.nmae: unknown key \(did you mean name\?\)/);
+    const server = ["--server", opamp.endpoint, "--token-file", join(folder, "token"), "--table-seconds", "1"];
+    const played = await run(...server, "--scenario", file, "--report", report);
+    expect(played).toMatchObject({ code: 0 });
+    expect(JSON.parse(played.out)).toEqual({ ready: true, hosts: 4, connected: 4 });
+    expect(played.err).toMatch(/^4 hosts, \d connected, \d healthy, 0 updating; versions 0\.160\.0: 4; /m);
+    const account = JSON.parse(await readFile(report, "utf8")) as {
+      seed: number;
+      connected: number;
+      hosts: HostAccount[];
+    };
+    expect(account).toMatchObject({ seed: 1, connected: 4 });
+    const mine = account.hosts.flatMap(({ collector, updater }) => [collector.uid, updater.uid]).toSorted();
+    await eventually("goodbyes of all", async () => {
+      const { rows } = await db.pool.query<{ uid: string }>("select uid from agents where not connected order by uid");
+      return isDeepStrictEqual(
+        rows.map(({ uid }) => uid),
+        mine,
+      );
+    });
+  });
+});
 
 describe("simulated hosts", () => {
   it("sixty of them connect, are linked, download with their own token, and report the contract's steps", async () => {
