@@ -19,6 +19,7 @@ import { answerProblems } from "./problem.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { auditRoutes } from "./routes/audit.ts";
 import { credentialRoutes } from "./routes/credentials.ts";
+import { enrolmentRoutes } from "./routes/enrolment.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { fleetRoutes } from "./routes/fleets.ts";
 import { notificationRoutes } from "./routes/notifications.ts";
@@ -118,6 +119,7 @@ const apiV1 =
     await api.register(rolloutRoutes({ ...deps, temporalLinks: deps.settings.temporal }));
     await api.register(tokenRoutes(deps));
     await api.register(credentialRoutes(deps));
+    await api.register(enrolmentRoutes(deps));
     await api.register(auditRoutes(deps));
     await api.register(notificationRoutes(deps));
     await api.register(sessionRoutes({ ...deps, secure }));

@@ -1,10 +1,12 @@
 import type { Command } from "commander";
+import { snippetScript, withToken } from "../domain/agents/enrolment-snippet.ts";
 import {
   apiTokens,
   certificateChanged,
   createdApiToken,
   createdEnrollmentToken,
   deniedCertificates,
+  enrolmentSnippet,
   enrollmentTokens,
   revoked,
 } from "../domain/rest/token.ts";
@@ -12,7 +14,14 @@ import type { Context } from "./command.ts";
 import { UsageError } from "./connection.ts";
 import { shortTime, table } from "./print.ts";
 
-type CreateOptions = { role?: string; owner?: string; label?: string[]; expiresAt?: string };
+type CreateOptions = {
+  role?: string;
+  owner?: string;
+  label?: string[];
+  expiresAt?: string;
+  snippet?: boolean;
+  transport?: string;
+};
 
 /** `myrctl tokens create|list|revoke api|enrollment`, and what becomes of agents' credentials. Needs the role admin. */
 export function addTokens(program: Command, context: Context): void {
@@ -28,6 +37,8 @@ export function addTokens(program: Command, context: Context): void {
     .option("--owner <name>", "who is accountable (api); default: you")
     .option("--label <key=value...>", "label of the agents that enroll with it (enrollment)")
     .option("--expires-at <time>", "RFC 3339 time from which it is refused")
+    .option("--snippet", "print a script that writes the configuration of a host's supervisor and updater (enrollment)")
+    .option("--transport <transport>", "of the supervisor in the snippet: websocket (default) or http")
     .action(async (kind: string, name: string, options: CreateOptions) => create(context, kindOf(kind), name, options));
   tokens
     .command("list")
@@ -120,10 +131,22 @@ async function create(
 ): Promise<void> {
   const { role, owner, label = [], expiresAt } = options;
   if (kind === "api" && role === undefined) throw new UsageError("an API token needs --role viewer, operator or admin");
+  if (options.snippet === true && kind === "api") throw new UsageError("--snippet belongs to an enrollment token");
   const labels = Object.fromEntries(label.map(readLabel));
   const body = kind === "api" ? { name, role, owner, expiresAt } : { name, labels, expiresAt };
   const schema = kind === "api" ? createdApiToken : createdEnrollmentToken;
-  const answer = await (await context.client()).send("POST", `/tokens/${kind}`, schema, { body });
+  const client = await context.client();
+  // Asked before the token is made: a snippet that cannot be had leaves no token behind.
+  const snippet =
+    options.snippet === true
+      ? await client.get("/tokens/enrollment/snippet", enrolmentSnippet, { transport: options.transport })
+      : undefined;
+  const answer = await client.send("POST", `/tokens/${kind}`, schema, { body });
+  if (snippet !== undefined) {
+    const filled = withToken(snippet, answer.token);
+    context.io.err(`enrollment token ${answer.name} (${answer.id}) is in this script, which is shown this once:`);
+    return context.show({ ...answer, snippet: filled }, () => snippetScript(filled));
+  }
   context.show(answer, () => {
     context.io.err(`${kind} token ${answer.name} (${answer.id}); it is shown this once:`);
     return answer.token;

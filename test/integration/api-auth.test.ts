@@ -74,6 +74,7 @@ describe("roles", () => {
     ["POST", "/api/v1/guarded-by-default", "operator"],
     ["GET", "/api/v1/tokens/api", "admin"],
     ["GET", "/api/v1/tokens/enrollment", "admin"],
+    ["GET", "/api/v1/tokens/enrollment/snippet", "viewer"],
     ["DELETE", "/api/v1/tokens/api/0190a000-0000-7000-8000-0000000000ff", "admin"],
     ["DELETE", "/api/v1/agents/0190a000-0000-7000-8000-0000000000ff", "admin"],
   ] as const;

@@ -77,7 +77,10 @@ describe("myrctl", () => {
     ["agents list --runs 0.161.0", /core-1 .*offline +pending/],
     ["agents list --fleet nowhere", /no agent matches/],
     ["agents explain 0190a000-0000-7000-8000-000000000002", /it runs 0\.161\.0, Git wants 0\.162\.0\n +because: /],
-    ["agents show 0190a000-0000-7000-8000-000000000001", /now +as wanted\n[^]*config +none: no configuration of ours\n[^]*updater +linked/],
+    [
+      "agents show 0190a000-0000-7000-8000-000000000001",
+      /now +as wanted\n[^]*config +none: no configuration of ours\n[^]*updater +linked/,
+    ],
     ["fleets list", /demo +0\.162\.0 +- +0\.161\.0 \(1\), 0\.162\.0 \(1\) +2 +1 +#1 waiting_approval/],
     ["rollouts list", /demo\/1 +change +0\.162\.0 +c1 +waiting_approval +1 +0 +2/],
     [
@@ -126,6 +129,17 @@ describe("myrctl", () => {
     }));
     expect((await run("rollouts pause demo/1")).out).toContain("the workflow follows");
   });
+  it("an enrollment token comes with the files of a host, if they are wanted, and not at all if they cannot be had", async () => {
+    const { out, err, code } = await run("tokens create enrollment web --snippet --transport http");
+    expect(code).toBe(0);
+    expect(err).toMatch(/^enrollment token web .*shown this once/);
+    expect(out).toMatch(/^#!\/bin\/sh\n/);
+    expect(out).toContain('endpoint: "http://fleet.example.com/v1/opamp"');
+    expect(out).toMatch(/^MYRIARCH_ENROLLMENT_TOKEN=myr_enroll_\w+$/m);
+    expect(await run("tokens create enrollment web2 --snippet --transport pigeon")).toMatchObject({ code: 1, out: "" });
+    expect((await run("tokens list enrollment")).out).not.toMatch(/web2/);
+  });
+
   it("creates a token whose secret alone is on stdout", async () => {
     const { out, err, code } = await run("tokens create enrollment edge --label site=fra --label tier=1");
     expect(code).toBe(0);
@@ -149,6 +163,7 @@ describe("myrctl", () => {
     ["rollouts show demo/9", { MYRIARCH_DATA: "FOLDER" }, 1, "rollout demo/9 does not exist (not_found"],
     ["rollouts show demo", { MYRIARCH_DATA: "FOLDER" }, 2, "write FLEET/N"],
     ["tokens create api x", { MYRIARCH_DATA: "FOLDER" }, 2, "--role"],
+    ["tokens create api x --role viewer --snippet", { MYRIARCH_DATA: "FOLDER" }, 2, "enrollment token"],
     ["tokens create other x", { MYRIARCH_DATA: "FOLDER" }, 2, "api or enrollment"],
     ["frobnicate", {}, 2, "unknown command"],
   ] as const)("%s with %j ends with %i", async (line, env, code, says) => {

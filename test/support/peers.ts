@@ -120,12 +120,15 @@ async function go(args: readonly string[], of: { cwd: string; log: number; logFi
 }
 
 /**
- * Upstream's supervisor and the collector in Go for a host of the stage, with the capabilities that an enrolled collector
- * needs. Without its own metrics endpoint, so that several collectors of one machine do not meet on port 8888.
+ * Upstream's supervisor and the collector in Go for a host of the stage. Without its own metrics endpoint, so that several
+ * collectors of one machine do not meet on port 8888.
  */
-export const realSoftware = ({ supervisor, collector }: Peers): HostSoftware => ({
+export const realSoftware = (
+  { supervisor, collector }: Peers,
+  transport: HostSoftware["transport"] = "websocket",
+): HostSoftware => ({
   supervisor: [supervisor],
-  capabilities: { reports_available_components: true },
+  transport,
   collectorArgs: ["--set=service.telemetry.metrics.level=none"],
   version: OLD,
   writeCollector: async (file) => {

@@ -59,3 +59,18 @@ export const deniedCertificates = z.object({
   items: z.array(z.object({ subject: z.string(), reason: z.string(), deniedBy: z.string(), deniedAt: time })),
 });
 export const certificateChanged = z.object({ subject: z.string(), changed: z.boolean() });
+
+export const snippetQuery = z.strictObject({
+  transport: z.enum(["websocket", "http"]).default("websocket").describe("of the supervisor; an updater has a socket"),
+});
+export const enrolmentSnippet = z.object({
+  files: z.array(
+    z.object({
+      name: z.enum(["supervisor", "base", "environment", "drop-in", "updater", "token"]),
+      path: z.string().describe("where it belongs on a host with systemd"),
+      mode: z.string().describe("octal"),
+      content: z.string(),
+    }),
+  ),
+  next: z.array(z.string()).describe("commands, in their order"),
+});

@@ -3,12 +3,18 @@
  * It begins with 0.160.0 put there by hand: no marker, and no artifact of it on the server. The interop tests put the
  * upstream supervisor and a collector written in Go in the place of stand-in and demo collector.
  */
-import { mkdir, readFile, readlink, stat, symlink } from "node:fs/promises";
+import { mkdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseDocument } from "yaml";
+import {
+  enrolmentSnippet,
+  TOKEN_VARIABLE,
+  withToken,
+  type SnippetTransport,
+} from "../../domain/agents/enrolment-snippet.ts";
 import { writeDemoBinary } from "../demo/binary.ts";
 import { programPath, startProgram, type Program } from "../program.ts";
-import { writeYaml } from "./files.ts";
 
 export type RealHostOptions = {
   name: string;
@@ -27,8 +33,10 @@ export type RealHostOptions = {
 export type HostSoftware = {
   /** Starts the supervisor; `--config FILE` is added. */
   supervisor: readonly string[];
-  /** Capabilities of the supervisor beyond those that every host of ours switches on. */
-  capabilities?: Readonly<Record<string, boolean>>;
+  /** Of the supervisor; default: websocket. */
+  transport?: SnippetTransport;
+  /** Default: as the snippet says. */
+  applyTimeout?: string;
   /** Arguments of every collector that the supervisor starts. */
   collectorArgs?: readonly string[];
   /** The version that somebody put there by hand, and how its program gets there; folders are made by it. */
@@ -50,6 +58,7 @@ const BINARY = "otelcol-contrib";
 const SUPERVISOR = fileURLToPath(new URL("../demo/supervisor.ts", import.meta.url));
 const DEMO: HostSoftware = {
   supervisor: [process.execPath, SUPERVISOR],
+  applyTimeout: "2s",
   version: FIRST_VERSION,
   writeCollector: (file) => writeDemoBinary(file, FIRST_VERSION),
 };
@@ -65,18 +74,14 @@ export async function startRealHost(options: RealHostOptions): Promise<RealHost>
   await installByHand(paths.installDir, software);
   for (const dir of [paths.stateDir, paths.storageDir]) await mkdir(dir, { recursive: true, mode: 0o700 });
   const token = (await readFile(options.enrollmentTokenFile, "utf8")).trim();
-  // Until the first remote configuration arrives the collector needs a health endpoint all the same.
-  const baseFile = join(folder, "base.yaml");
-  await writeYaml(baseFile, baseConfig(ports.collectorHealth));
-  const supervisorFile = join(folder, "supervisor.yaml");
-  await writeYaml(supervisorFile, supervisorConfig({ ...options, software }, paths, token, baseFile));
-  const updaterFile = join(folder, "updater.yaml");
-  await writeYaml(updaterFile, updaterConfig({ ...options, software }, paths, supervisorFile));
+  const updaterFile = await writeSnippet({ ...options, software }, paths, token);
   const updater = await startProgram({
     name: `host-${name}`,
     script: programPath("myriarch-updater"),
     args: ["run", "--config", updaterFile],
     dataDir: options.dataDir,
+    // What the drop-in of the service does where systemd starts the supervisor.
+    env: { [TOKEN_VARIABLE]: token },
   });
   const collectorHealthUrl = `http://127.0.0.1:${ports.collectorHealth}/`;
   return { name, folder, installDir: paths.installDir, stateDir: paths.stateDir, collectorHealthUrl, updater };
@@ -92,69 +97,76 @@ async function installByHand(installDir: string, { version, writeCollector }: Ho
   await symlink(join("versions", version), current);
 }
 
-const baseConfig = (healthPort: number) => ({
-  extensions: { health_check: { endpoint: `127.0.0.1:${healthPort}` } },
-  receivers: { nop: {} },
-  exporters: { nop: {} },
-  service: {
-    extensions: ["health_check"],
-    pipelines: { metrics: { receivers: ["nop"], exporters: ["nop"] } },
-  },
-});
+/**
+ * Writes the files that the server gives to whoever enrols a host, with the paths, ports and names of this one in them, and
+ * the supervisor as the updater's child instead of a service. Resolves with the updater's file.
+ */
+async function writeSnippet(options: Complete, paths: Paths, token: string): Promise<string> {
+  const { serverUrl: publicUrl, software, folder } = options;
+  const snippet = enrolmentSnippet({ publicUrl, transport: software.transport ?? "websocket" });
+  const { files } = withToken(snippet, token);
+  const changes = placesOf(options, paths);
+  for (const { name, content, mode } of files) {
+    const change = changes[name];
+    if (change === undefined) continue;
+    const document = parseDocument(content);
+    for (const [path, value] of change) document.setIn(path, value);
+    await writeFile(fileOf(folder, name), document.toString({ lineWidth: 0 }), { mode: Number.parseInt(mode, 8) });
+  }
+  return fileOf(folder, "updater");
+}
 
-const supervisorConfig = (
-  { name, serverUrl, ports, attributes, software }: Complete,
-  paths: Paths,
-  token: string,
-  baseFile: string,
-) => ({
-  server: { endpoint: opampOf(serverUrl), headers: { Authorization: `Bearer ${token}` } },
-  capabilities: {
-    accepts_remote_config: true,
-    reports_remote_config: true,
-    accepts_restart_command: true,
-    reports_effective_config: true,
-    reports_health: true,
-    reports_heartbeat: true,
-    ...software.capabilities,
-  },
-  storage: { directory: paths.storageDir },
-  agent: {
-    executable: join(paths.installDir, "current", BINARY),
-    config_files: [baseFile, "$REMOTE_CONFIG"],
-    args: software.collectorArgs ?? [],
-    config_apply_timeout: "2s",
-    bootstrap_timeout: "20s",
-    description: { non_identifying_attributes: { "host.name": name, ...attributes } },
-  },
-  healthcheck: { endpoint: `127.0.0.1:${ports.supervisorHealth}` },
-});
+const fileOf = (folder: string, name: string): string => join(folder, `${name}.yaml`);
 
-const updaterConfig = (options: Complete, paths: Paths, supervisorFile: string) => ({
-  server: { endpoint: opampOf(options.serverUrl), tokenFile: options.enrollmentTokenFile },
-  hostName: options.name,
-  stateDir: paths.stateDir,
-  installDir: paths.installDir,
-  binary: BINARY,
-  supervisor: {
-    manager: "process",
-    command: [...options.software.supervisor, "--config", supervisorFile],
-    storageDir: paths.storageDir,
-    healthUrl: `http://127.0.0.1:${options.ports.supervisorHealth}/health`,
-    stateReadInterval: "2s",
-  },
-  collector: {
-    healthUrl: `http://127.0.0.1:${options.ports.collectorHealth}/`,
-    effectiveConfigFile: join(paths.storageDir, "effective.yaml"),
-  },
-  update: {
-    trustedRootFile: options.trustedRootFile,
-    // Short values, so that the demo can be watched; the defaults of the code are the contract's.
-    healthInterval: "1s",
-    healthTimeout: "15s",
-    failedRetryBackoff: "30s",
-  },
-});
+type Change = readonly (readonly [path: readonly string[], value: unknown])[];
+
+/** Everything in which this host differs from one with systemd and a machine of its own. */
+function placesOf(options: Complete, { installDir, stateDir, storageDir }: Paths): Readonly<Record<string, Change>> {
+  const { folder, name, ports, attributes, software } = options;
+  const supervisorHealth = `127.0.0.1:${ports.supervisorHealth}`;
+  const collectorHealth = `127.0.0.1:${ports.collectorHealth}`;
+  const command = [...software.supervisor, "--config", fileOf(folder, "supervisor")];
+  return {
+    supervisor: [
+      [["storage", "directory"], storageDir],
+      [["agent", "executable"], join(installDir, "current", BINARY)],
+      [
+        ["agent", "config_files"],
+        [fileOf(folder, "base"), "$REMOTE_CONFIG"],
+      ],
+      [["agent", "args"], software.collectorArgs ?? []],
+      [["agent", "description"], { non_identifying_attributes: { "host.name": name, ...attributes } }],
+      [["healthcheck", "endpoint"], supervisorHealth],
+      ...(software.applyTimeout === undefined
+        ? []
+        : [[["agent", "config_apply_timeout"], software.applyTimeout] as const]),
+    ],
+    base: [[["extensions", "health_check", "endpoint"], collectorHealth]],
+    updater: [
+      [["server", "tokenFile"], options.enrollmentTokenFile],
+      [["hostName"], name],
+      [["stateDir"], stateDir],
+      [["installDir"], installDir],
+      [
+        ["supervisor"],
+        {
+          manager: "process",
+          command,
+          storageDir,
+          healthUrl: `http://${supervisorHealth}/health`,
+          stateReadInterval: "2s",
+        },
+      ],
+      [["collector", "healthUrl"], `http://${collectorHealth}/`],
+      [["collector", "effectiveConfigFile"], join(storageDir, "effective.yaml")],
+      [["update", "trustedRootFile"], options.trustedRootFile],
+      // Short values, so that the demo can be watched; the defaults of the code are the contract's.
+      [["update", "healthInterval"], "1s"],
+      [["update", "healthTimeout"], "15s"],
+      [["update", "failedRetryBackoff"], "30s"],
+    ],
+  };
+}
 
 export const opampOf = (serverUrl: string): string => `${serverUrl.replace(/^http/, "ws")}/v1/opamp`;
 
