@@ -32,6 +32,8 @@ const SAY_PEAK = `data:text/javascript,process.on("exit",()=>console.log("\\npea
 type Timed = { ms: number; peakMib: number };
 type Round = { ours: Timed; parse: Timed; judge: { coldMs: number; warmMs: number } };
 
+const say = (figure: object): void => console.log(JSON.stringify(figure));
+
 const [part, folder = ""] = process.argv.slice(2);
 if (part === "parse") await onlyParse(folder);
 else if (part === "warm") console.log(JSON.stringify(await coldAndWarm(folder)));
@@ -73,8 +75,6 @@ async function main(): Promise<void> {
     await rm(root, { recursive: true, force: true });
   }
 }
-
-const say = (figure: object): void => console.log(JSON.stringify(figure));
 
 async function write(to: string, size: RepositorySize): Promise<{ folder: string; files: number; mib: number }> {
   const files = createRepository(size);
