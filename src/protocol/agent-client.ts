@@ -54,6 +54,8 @@ export type AgentClientOptions = {
   /** Longest silence towards the server; default 30 s; 0: no heartbeats. */
   heartbeatIntervalMs?: number;
   tls?: { ca?: string | Buffer; cert?: string | Buffer; key?: string | Buffer; rejectUnauthorized?: boolean };
+  /** Which of this machine's addresses to connect from; a simulator's many connections need more than one has ports. */
+  localAddress?: string;
   /** Chance in [0, 1); default Math.random. */
   chance?: () => number;
 };
@@ -157,7 +159,7 @@ class Client implements CuttableClient {
   }
 
   private connect(): void {
-    const { endpoint, headers, tls } = this.options;
+    const { endpoint, headers, tls, localAddress } = this.options;
     this.waitAtLeastMs = 0;
     const socket = new WebSocket(endpoint, {
       headers: typeof headers === "function" ? headers() : headers,
@@ -166,6 +168,7 @@ class Client implements CuttableClient {
       perMessageDeflate: false,
       handshakeTimeout: HANDSHAKE_MS,
       maxPayload: DEFAULT_MAX_MESSAGE_BYTES,
+      ...(localAddress !== undefined && { localAddress }),
       ...tls,
     });
     this.socket = socket;
@@ -182,6 +185,8 @@ class Client implements CuttableClient {
       const status = response.statusCode ?? 0;
       if (status === 429 || status === 503)
         this.waitAtLeastMs = retryAfterMs(response.headers["retry-after"], Date.now()) ?? 0;
+      // A server that says when to come keeps a place for then: what was waited before counts no more.
+      if (this.waitAtLeastMs > 0) this.attempt = 0;
       this.options.log.warn({ status }, "the server refused the connection");
       // Whoever listens for this must end the handshake; only then does the close event come.
       socket.terminate();

@@ -15,6 +15,7 @@ export type Flags = {
   state?: string;
   caFile?: string;
   allowUrl?: string[];
+  localAddress?: string[];
   backoffMs?: number;
   tableSeconds?: number;
   fault: Fault[];
@@ -84,6 +85,7 @@ export const createSimCommand = (act: {
     .option("--connect-per-second <n>", "hosts started per second", count, 200)
     .option("--downloads <n>", "downloads at once", count, 16)
     .option("--allow-url <prefix...>", "where updaters may download from (default: artifact path on the server's host)")
+    .option("--local-address <ip...>", "connect from these addresses of this machine, in turn")
     .option("--backoff-ms <n>", "how long a failed archive is not tried again", count)
     .option("--ca-file <file>", "CA of the server, PEM")
     .option(

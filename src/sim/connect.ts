@@ -14,11 +14,13 @@ export function createConnection(
   agent: Agent,
 ): CuttableClient {
   const { endpoint, tls, heartbeatMs, traffic, log } = context;
+  const localAddress = context.localAddressOf(host.index);
   const options: AgentClientOptions = {
     ...agent,
     endpoint,
     headers: context.headersOf(host.group),
     tls,
+    ...(localAddress !== undefined && { localAddress }),
     heartbeatIntervalMs: heartbeatMs,
     log,
     state: () => {
@@ -31,4 +33,21 @@ export function createConnection(
     },
   };
   return transport === "http" ? createPollingClient(options, context.http) : createAgentClient(options);
+}
+
+/** Searching a free port is slow long before the last one is taken: about 28,000 there are for one pair of addresses. */
+const HOSTS_PER_ADDRESS = 2_500;
+
+/**
+ * Spreads hosts over addresses, given ones or, towards the loopback address of a Linux machine, those that it has anyway.
+ * Otherwise undefined: the system chooses.
+ */
+export function localAddresses(
+  endpoint: string,
+  given: readonly string[],
+  platform: NodeJS.Platform,
+): (host: number) => string | undefined {
+  if (given.length > 0) return (host) => given[host % given.length];
+  if (platform !== "linux" || !new URL(endpoint).hostname.startsWith("127.")) return () => undefined;
+  return (host) => `127.0.0.${1 + Math.floor(host / HOSTS_PER_ADDRESS)}`;
 }

@@ -9,6 +9,8 @@ export type SimContext = {
   /** Of the host's group. */
   headersOf: (group: string) => Record<string, string>;
   tls: { ca?: Buffer };
+  /** Which address of this machine a host connects from; undefined: the usual one. */
+  localAddressOf: (host: number) => string | undefined;
   /** For agents that poll. */
   http: Dispatcher;
   /** Where simulated updaters may download from. */

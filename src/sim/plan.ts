@@ -16,6 +16,8 @@ export type Timing = {
 };
 export type HostProfile = {
   seed: number;
+  /** In the whole scenario, from 0. */
+  index: number;
   name: string;
   group: string;
   /** Whose instance UIDs it starts with: its own name, or for a clone that of another host. */
@@ -37,7 +39,9 @@ export type HostProfile = {
 
 export function planHosts(scenario: Scenario): HostProfile[] {
   const counts = countsOf(scenario);
-  return scenario.groups.flatMap((group, i) => planGroup(scenario.seed, group, counts[i] ?? 0));
+  return scenario.groups
+    .flatMap((group, i) => planGroup(scenario.seed, group, counts[i] ?? 0))
+    .map((host, index) => ({ ...host, index }));
 }
 
 /** Groups with a count have it; the others get their share of `hosts`, in whole hosts that add up. */
@@ -52,7 +56,7 @@ export function countsOf({ hosts, groups }: Scenario): number[] {
 }
 const rest = (number = 0): number => number - Math.floor(number);
 
-function planGroup(seed: number, group: Group, count: number): HostProfile[] {
+function planGroup(seed: number, group: Group, count: number): Omit<HostProfile, "index">[] {
   const names = Array.from({ length: count }, (_, i) => `${group.name}-${String(i + 1).padStart(4, "0")}`);
   const versions = versionsOf(seed, group, count);
   const faulty = group.faults.map((fault, i) => ({ fault, hosts: chosen(seed, names, fault, `${group.name} ${i}`) }));

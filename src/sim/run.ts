@@ -1,5 +1,5 @@
 /** The simulated fleet: pairs of collector and updater over real OpAMP connections, in one process. */
-import { setTimeout as wait } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
 import { Agent } from "undici";
 import { BRAND } from "../domain/brand.ts";
 import { defaultPrefixes } from "../domain/update/allowed-url.ts";
@@ -7,6 +7,7 @@ import type { AgentLog } from "../protocol/agent-client.ts";
 import { DEFAULT_MAX_MESSAGE_BYTES } from "../protocol/codec.ts";
 import { accountOf, type HostAccount } from "./account.ts";
 import { neverConnects } from "./behaviour.ts";
+import { localAddresses } from "./connect.ts";
 import type { SimContext } from "./context.ts";
 import { createDownload } from "./download.ts";
 import { hitBy, occurrencesOf, type Occurrence } from "./events.ts";
@@ -27,6 +28,8 @@ export type SimOptions = {
   stateFile?: string;
   scenario: Scenario;
   allowedUrlPrefixes?: readonly string[];
+  /** Of this machine: hosts are spread over them. */
+  localAddresses?: readonly string[];
   log: AgentLog;
 };
 export type Simulation = {
@@ -99,6 +102,7 @@ function contextOf(
     ...opened,
     endpoint,
     headersOf: (group) => ({ Authorization: `Bearer ${groupTokens?.get(group) ?? token}` }),
+    localAddressOf: localAddresses(endpoint, options.localAddresses ?? [], process.platform),
     tls: ca === undefined ? {} : { ca },
     allowedUrlPrefixes: options.allowedUrlPrefixes ?? defaultPrefixes(endpoint),
     heartbeatMs: scenario.heartbeatMs,
@@ -116,15 +120,21 @@ const accountOfHost = ({ profile, memory, collector, updater }: Host): HostAccou
     healthy: collector.healthy,
   });
 
+/** What was missed while the process was busy is caught up with only if it is less than this: else it would be a burst. */
+const CATCH_UP_MS = 100;
+
 /** Spread in time, like hosts that are switched on; ends early when the simulator ends. */
 async function startAll(hosts: readonly Host[], perSecond: number, signal: AbortSignal): Promise<void> {
-  const startedAt = performance.now();
-  for (const [i, { collector, updater }] of hosts.entries()) {
-    const earlyMs = (i * 1_000) / perSecond - (performance.now() - startedAt);
+  let due = performance.now();
+  for (const { collector, updater } of hosts) {
+    const earlyMs = due - performance.now();
+    // Those that are connected have a turn in any case.
     if (earlyMs > 0) await wait(earlyMs, undefined, { signal }).catch(() => undefined);
+    else await nextTurn();
     if (signal.aborted) return;
     collector.start();
     updater.start();
+    due = Math.max(due, performance.now() - CATCH_UP_MS) + 1_000 / perSecond;
   }
 }
 

@@ -28,6 +28,11 @@ export async function runSession(
   ending: AbortController,
 ): Promise<void> {
   const scenario = await scenarioFor(flags, given);
+  const tooFew = judgeOpenFiles(
+    countsOf(scenario).reduce((a, b) => a + b, 0),
+    openFilesLimit(),
+  );
+  if (tooFew !== undefined) terminal.err(`${tooFew}\n`);
   const simulation = await startSimulation(await optionsFor(flags, scenario, log));
   const timeUp = flags.seconds === undefined ? undefined : setTimeout(() => ending.abort(), flags.seconds * 1_000);
   const everyS = flags.tableSeconds ?? (terminal.isTty ? 1 : flags.scenario === undefined ? 0 : 10);
@@ -47,6 +52,22 @@ export async function runSession(
     if (flags.report !== undefined) await writeReport(flags.report, scenario, simulation);
     await simulation.stop();
   }
+}
+
+/** Beside the connections: files, standard streams, what Node itself holds. */
+const OTHER_FILES = 64;
+
+/** What is wrong with the process's limit of open files for so many hosts of two connections; undefined: nothing. */
+export function judgeOpenFiles(hosts: number, limit: number): string | undefined {
+  const needed = 2 * hosts + OTHER_FILES;
+  if (needed <= limit) return undefined;
+  return `${hosts} hosts need up to ${needed} open files, and this process may have ${limit}: some will not connect (ulimit -n)`;
+}
+
+function openFilesLimit(): number {
+  const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
+  const soft = report.userLimits?.open_files?.soft;
+  return typeof soft === "number" ? soft : Number.POSITIVE_INFINITY;
 }
 
 /** The longest time that a timer knows. */
@@ -86,6 +107,7 @@ async function optionsFor(flags: Flags, scenario: Scenario, log: AgentLog): Prom
     log,
     ...(flags.state !== undefined && { stateFile: flags.state }),
     ...(flags.caFile !== undefined && { ca: await readFile(flags.caFile) }),
+    ...(flags.localAddress !== undefined && { localAddresses: flags.localAddress }),
     ...(flags.allowUrl !== undefined && { allowedUrlPrefixes: flags.allowUrl }),
   };
 }
