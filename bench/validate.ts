@@ -68,9 +68,14 @@ async function main(): Promise<void> {
     say(atMost("peak memory", median(rounds.map(({ ours }) => ours.peakMib)), MAX_MIB, "MiB"));
     const [warm, cold] = [seconds((it) => it.judge.warmMs), seconds((it) => it.judge.coldMs)];
     say(atMostTimes("one changed file, the server's judge", warm, cold, ONE_FILE_SHARE, "s"));
-    const big = await timed([MYRCTL, "validate", largest.folder]);
-    say(atMost("the largest repository, cold", big.ms / 1000, LARGEST_S, "s"));
-    console.log(`The largest repository took ${Math.round(big.peakMib)} MiB at most.`);
+    const big = await timed([MYRCTL, "validate", largest.folder]).catch((error: unknown) => {
+      // a machine that is too slow runs over the budget: that is a figure, not a fault of the benchmark
+      if (!/time_budget_exceeded/.test((error as { stdout?: string }).stdout ?? "")) throw error;
+      return undefined;
+    });
+    say(atMost("the largest repository, cold", (big?.ms ?? Number.POSITIVE_INFINITY) / 1000, LARGEST_S, "s"));
+    if (big === undefined) console.log("The largest repository ran over its time budget.");
+    else console.log(`The largest repository took ${Math.round(big.peakMib)} MiB at most.`);
   } finally {
     await rm(root, { recursive: true, force: true });
   }
