@@ -142,8 +142,9 @@ describe("over a WebSocket", () => {
     await opened;
     reader.pause();
     const credential = { name: "token:x", title: "x", labels: {}, succeeds: [], endsAtMs: undefined };
+    const entrant = { credential, address: "127.0.0.1" };
     let slow = 0;
-    const connection = new WebSocketConnection({ websocket, socket }, credential, performance.now(), () => void slow++);
+    const connection = new WebSocketConnection({ websocket, socket }, entrant, performance.now(), () => void slow++);
     const ended = once(websocket, "close");
     let sent = 0;
     while (sent < 256 * MIB && connection.sendFrame(Buffer.alloc(64 * 1024))) {

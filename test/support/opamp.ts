@@ -32,6 +32,7 @@ export type OpampSetup = {
 
 type Settings = Partial<OpampSettings["agents"] & OpampSettings["artifacts"]> & {
   port?: number;
+  trustedProxies?: readonly string[];
   sweepMs?: number;
   tls?: ListenerTls;
   log?: OpampDeps["log"];
@@ -62,7 +63,7 @@ export async function startOpamp(db: TestDatabase, settings: Settings = {}): Pro
     log: settings.log ?? silentLog,
     ...(settings.sweepMs === undefined ? {} : { sweepMs: settings.sweepMs }),
     settings: {
-      server: { publicUrl: `http://127.0.0.1:${port}` },
+      server: { publicUrl: `http://127.0.0.1:${port}`, trustedProxies: settings.trustedProxies ?? [] },
       artifacts: {
         downloadTokenTtlMs: settings.downloadTokenTtlMs ?? 3_600_000,
         agentBaseUrls: settings.agentBaseUrls ?? [],

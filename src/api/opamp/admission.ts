@@ -4,6 +4,7 @@
  * locked out, because agents share the address of a proxy. That costs little: answers are cached and asked together.
  */
 import type { IncomingMessage } from "node:http";
+import type { ClientAddress } from "../client-address.ts";
 import { admit, freshQuota } from "./accept-quota.ts";
 import { shownCertificate } from "./client-certificate.ts";
 import type { Credential, Credentials } from "./credentials.ts";
@@ -13,9 +14,11 @@ export type Refusal = {
   code: "unauthenticated" | "rate_limited" | "server_busy" | "database_unavailable";
   retryAfterS?: number;
 };
+/** Who is let in: by which credential, from where. */
+export type Entrant = { credential: Credential; address: string };
 export type Admission = {
   /** Whose request it is. Nothing of its body is read for this. */
-  identify: (request: IncomingMessage) => Promise<{ credential: Credential } | { refusal: Refusal }>;
+  identify: (request: IncomingMessage) => Promise<Entrant | { refusal: Refusal; address: string }>;
   /** Takes one place of this second's new connections; a refusal when there is none. */
   place: () => Refusal | undefined;
   /** Nobody is let in from now on. */
@@ -23,6 +26,7 @@ export type Admission = {
 };
 type Deps = {
   credentials: Credentials;
+  addressOf: ClientAddress;
   acceptPerSecond: number;
   /** In [0, 1). */
   chance: () => number;
@@ -37,7 +41,7 @@ const BUSY_S = 5;
 const WAIT_S = 30;
 
 export function createAdmission(deps: Deps): Admission {
-  const { credentials, acceptPerSecond, chance, now, onError } = deps;
+  const { credentials, addressOf, acceptPerSecond, chance, now, onError } = deps;
   const refused = createRefusedCount(now);
   let quota = freshQuota(acceptPerSecond, now().getTime());
   let open = true;
@@ -46,19 +50,21 @@ export function createAdmission(deps: Deps): Admission {
 
   return {
     async identify(request) {
-      if (!open) return { refusal: busy(later(BUSY_S)) };
+      const address = addressOf(request);
+      if (!open) return { refusal: busy(later(BUSY_S)), address };
       const certificate = shownCertificate(request.socket, now().getTime());
       let credential: Credential | undefined;
       try {
         credential = await credentials.check({ authorization: request.headers.authorization, certificate });
       } catch (error) {
         onError(error);
-        return { refusal: { status: 503, code: "database_unavailable", retryAfterS: later(BUSY_S) } };
+        const retryAfterS = later(BUSY_S);
+        return { refusal: { status: 503, code: "database_unavailable", retryAfterS }, address };
       }
-      if (credential !== undefined) return { credential };
-      return refused.isOneMoreTooMany(request.socket.remoteAddress ?? "")
-        ? { refusal: { status: 429, code: "rate_limited", retryAfterS: later(WAIT_S) } }
-        : { refusal: { status: 401, code: "unauthenticated" } };
+      if (credential !== undefined) return { credential, address };
+      return refused.isOneMoreTooMany(address)
+        ? { refusal: { status: 429, code: "rate_limited", retryAfterS: later(WAIT_S) }, address }
+        : { refusal: { status: 401, code: "unauthenticated" }, address };
     },
     place() {
       if (!open) return busy(later(BUSY_S));

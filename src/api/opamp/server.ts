@@ -6,6 +6,7 @@ import type { WebSocket } from "ws";
 import { uuidV7 } from "../../protocol/uid.ts";
 import type { Pool } from "../../store/database.ts";
 import type { Listener } from "../../store/listen.ts";
+import { createClientAddress } from "../client-address.ts";
 import { createAdmission } from "./admission.ts";
 import { CLOSE, type Connection } from "./connection.ts";
 import { createCredentials, type Credentials } from "./credentials.ts";
@@ -27,7 +28,8 @@ import { createWhoSpeaks } from "./who-speaks.ts";
 
 /** The part of the server's settings that is used here. */
 export type OpampSettings = {
-  server: { publicUrl: string };
+  /** `trustedProxies`: default none. */
+  server: { publicUrl: string; trustedProxies?: readonly string[] };
   artifacts: { downloadTokenTtlMs: number; agentBaseUrls: readonly string[] };
   /** `heartbeatIntervalMs`: default 30 s, as agents have it by themselves. */
   agents: { offlineAfterMs: number; forgetAfterMs: number; acceptRate: number; heartbeatIntervalMs?: number };
@@ -89,16 +91,17 @@ export function createOpampServer(deps: OpampDeps): OpampServer {
     forgetAway: createForgetAway({ pool, now, afterMs: settings.agents.forgetAfterMs }),
   });
   const acceptPerSecond = settings.agents.acceptRate;
-  const admission = createAdmission({ credentials, acceptPerSecond, chance: Math.random, now, onError });
+  const addressOf = createClientAddress(settings.server.trustedProxies ?? []);
+  const admission = createAdmission({ credentials, addressOf, acceptPerSecond, chance: Math.random, now, onError });
   const door = createDoor({
     admission,
     onError,
     onRefused: ({ code }, address) => onRefused({ code, address }),
-    onConnection(websocket, socket, credential) {
+    onConnection(websocket, socket, entrant) {
       count.connected++;
       sockets.add(websocket);
       websocket.once("close", () => sockets.delete(websocket));
-      listen({ websocket, socket }, credential, { connections, receive, liveness, onRefused, log });
+      listen({ websocket, socket }, entrant, { connections, receive, liveness, onRefused, log });
     },
   });
   const http = createHttp({ admission, registry, receive, delivery, connections }, onRefused, onError);

@@ -3,8 +3,8 @@ import type { Socket } from "node:net";
 import type { Logger } from "pino";
 import type { WebSocket } from "ws";
 import { isFailure } from "../../domain/errors.ts";
+import type { Entrant } from "./admission.ts";
 import type { Connection } from "./connection.ts";
-import type { Credential } from "./credentials.ts";
 import { createPolls } from "./http-polls.ts";
 import { createHttpWay } from "./http-way.ts";
 import type { Liveness } from "./liveness.ts";
@@ -23,12 +23,12 @@ type Listening = {
 /** From here on the socket's messages are taken, until it ends. */
 export function listen(
   sockets: { websocket: WebSocket; socket: Socket },
-  credential: Credential,
+  entrant: Entrant,
   { connections, receive, liveness, onRefused, log }: Listening,
 ): void {
   const { websocket } = sockets;
   const slow = (it: Connection): void => onRefused({ code: "reader_too_slow", ...whoOf(it) });
-  const connection = new WebSocketConnection(sockets, credential, performance.now(), slow);
+  const connection = new WebSocketConnection(sockets, entrant, performance.now(), slow);
   connections.add(connection);
   websocket.on("message", (data, isBinary) => receive.frame(connection, data as Buffer, isBinary));
   websocket.on("pong", () => liveness.alive(connection));

@@ -8,14 +8,13 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { WebSocketServer, type WebSocket } from "ws";
 import { BRAND } from "../../domain/brand.ts";
-import type { Admission, Refusal } from "./admission.ts";
+import type { Admission, Entrant, Refusal } from "./admission.ts";
 import { MAX_MESSAGE_BYTES } from "./connection.ts";
-import type { Credential } from "./credentials.ts";
 
 type Deps = {
   admission: Admission;
   /** `socket` is what the WebSocket reads from. */
-  onConnection: (websocket: WebSocket, socket: Socket, credential: Credential) => void;
+  onConnection: (websocket: WebSocket, socket: Socket, entrant: Entrant) => void;
   onRefused: (refusal: Refusal, address: string) => void;
   onError: (error: unknown) => void;
 };
@@ -26,18 +25,16 @@ export function createDoor(deps: Deps): { attach: (server: Server) => void } {
   const wss = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false });
 
   const enter = async (request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> => {
+    const identified = await deps.admission.identify(request);
     const refuse = (refusal: Refusal): void => {
       refuseUpgrade(socket, refusal);
-      deps.onRefused(refusal, request.socket.remoteAddress ?? "");
+      deps.onRefused(refusal, identified.address);
     };
-    const identified = await deps.admission.identify(request);
     if ("refusal" in identified) return refuse(identified.refusal);
     const full = deps.admission.place();
     if (full !== undefined) return refuse(full);
     if (socket.destroyed) return;
-    wss.handleUpgrade(request, socket, head, (websocket) =>
-      deps.onConnection(websocket, socket, identified.credential),
-    );
+    wss.handleUpgrade(request, socket, head, (websocket) => deps.onConnection(websocket, socket, identified));
   };
   return {
     attach(server) {

@@ -1,8 +1,8 @@
 /** An agent's WebSocket, seen from the server: a bounded way in, a bounded way out. */
 import type { Socket } from "node:net";
 import { WebSocket } from "ws";
+import type { Entrant } from "./admission.ts";
 import { Connection } from "./connection.ts";
-import type { Credential } from "./credentials.ts";
 import { plainReply } from "./plain-way.ts";
 
 /** A reader this far behind is cut off: it will come back, and the rows say what it has to get. */
@@ -15,14 +15,15 @@ export class WebSocketConnection extends Connection {
   private readonly onSlowReader: (connection: Connection) => void;
   private lookedAtMs = 0;
   private wholeBytes = 0;
+  private plain: { uid: string; frame: string } | undefined;
 
   constructor(
     sockets: { websocket: WebSocket; socket: Socket },
-    credential: Credential,
+    { credential, address }: Entrant,
     nowMs: number,
     onSlowReader: (connection: Connection) => void,
   ) {
-    super(credential, sockets.socket.remoteAddress ?? "", nowMs);
+    super(credential, address, nowMs);
     this.websocket = sockets.websocket;
     this.socket = sockets.socket;
     this.onSlowReader = onSlowReader;
@@ -37,18 +38,27 @@ export class WebSocketConnection extends Connection {
   }
 
   sendFrame(frame: Uint8Array): boolean {
-    if (!this.open) return false;
-    if (this.websocket.bufferedAmount > MAX_BACKLOG_BYTES) {
-      this.onSlowReader(this);
-      this.cut();
-      return false;
-    }
+    if (!this.mayWrite()) return false;
     this.websocket.send(frame);
     return true;
   }
 
+  /**
+   * Nearly everything that is ever sent, so it is written as one text of one frame, made once: the library would write head
+   * and content apart. Nothing of it can be in the middle of a frame: without compression it writes each at once.
+   */
   acknowledge(instanceUid: string): void {
-    this.sendFrame(plainReply(instanceUid));
+    if (!this.mayWrite()) return;
+    if (this.plain?.uid !== instanceUid) this.plain = { uid: instanceUid, frame: frameOf(plainReply(instanceUid)) };
+    this.socket.write(this.plain.frame, "latin1");
+  }
+
+  private mayWrite(): boolean {
+    if (!this.open) return false;
+    if (this.websocket.bufferedAmount <= MAX_BACKLOG_BYTES) return true;
+    this.onSlowReader(this);
+    this.cut();
+    return false;
   }
 
   ping(): void {
@@ -70,3 +80,6 @@ export class WebSocketConnection extends Connection {
     return this.socket.bytesRead - this.wholeBytes;
   }
 }
+
+/** One whole binary message (RFC 6455, 5.2) of less than 126 bytes, a character per byte. */
+const frameOf = (message: Uint8Array): string => Buffer.of(0x82, message.length, ...message).toString("latin1");

@@ -73,6 +73,9 @@ describe("the server's configuration", () => {
     ["srever", {}, /srever: unknown key \(did you mean server\?\)/],
     ["server.listen", "8080", /server\.listen: not an address to listen on/],
     ["server.listen", "127.0.0.1:99999", /server\.listen: not an address/],
+    ["server.trustedProxies", ["10.0.0.0/33"], /server\.trustedProxies\.0: not an address or network/],
+    ["server.trustedProxies", ["proxy.example.com"], /server\.trustedProxies\.0: not an address or network/],
+    ["server.trustedProxies", ["*"], /server\.trustedProxies\.0: not an address or network/],
     [
       "server.publicUrl",
       undefined,
@@ -129,6 +132,7 @@ describe("the server's configuration", () => {
     ["artifacts.downloadTokenTtl", "0"],
     ["server.listen", "[::1]:8080"],
     ["server.listen", ":8080"],
+    ["server.trustedProxies", ["127.0.0.1", "10.0.0.0/8", "fd00::/8", "::1", "loopback", "uniquelocal"]],
   ])("accepts %s: %j", (key, value) => {
     expect(issuesOf(withKeys({ [key]: value }))).toEqual([]);
   });

@@ -22,6 +22,12 @@ const listen = z.string().transform((value, context) => {
   return { host: match[1] === "" ? "::" : (match[1] ?? "").replace(/^\[|\]$/g, ""), port };
 });
 
+/** Addresses whose word about who is behind them is believed: one, a network, or a name for the usual ones. */
+const proxies = z.union(
+  [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6(), z.enum(["loopback", "linklocal", "uniquelocal"])],
+  "not an address or network: write for example 10.0.0.7, 10.0.0.0/8, fd00::/8, loopback or uniquelocal",
+);
+
 /** A section may be left out when every key in it has a default. */
 const section = <S extends z.ZodRawShape>(shape: S) => z.strictObject(shape);
 
@@ -31,7 +37,7 @@ export const serverSchema = z.strictObject({
     listen: listen.prefault("127.0.0.1:8080"),
     publicUrl: text,
     tls: section({ certFile: text, keyFile: text, clientCaFile: text.optional() }).optional(),
-    trustedProxies: z.array(text).default([]),
+    trustedProxies: z.array(proxies).default([]),
   }),
   secrets: section({ keyFile: text, previousKeyFile: text.optional() }),
   gitops: section({
