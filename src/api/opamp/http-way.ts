@@ -54,12 +54,12 @@ async function serve(
   read: (request: IncomingMessage) => Promise<Body>,
   deps: Deps,
 ): Promise<void> {
-  const address = request.socket.remoteAddress ?? "";
   const agent = readUid(String(request.headers["opamp-instance-uid"] ?? ""));
   if (request.method !== "POST") return refuse(request, response, 405, agent);
   if (request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase() !== OPAMP_CONTENT_TYPE)
     return refuse(request, response, 415, agent);
   const identified = await deps.admission.identify(request);
+  const { address } = identified;
   if ("refusal" in identified) {
     deps.onRefused(identified.refusal, { address, ...(agent !== undefined && { agent }) });
     return refuse(request, response, identified.refusal.status, agent, identified.refusal.retryAfterS);
@@ -138,5 +138,12 @@ async function send(
     body = await pack(body);
     response.setHeader("content-encoding", "gzip");
   }
-  response.writeHead(status, { "content-type": OPAMP_CONTENT_TYPE, "content-length": body.length }).end(body);
+  response.writeHead(status, { "content-type": OPAMP_CONTENT_TYPE, "content-length": body.length });
+  // The end of an answer to a client that keeps no connections closes the socket, and a sender that meets a closed one
+  // does not read the answer any more. So it is written now, and ended when the request has been.
+  if (request.complete || request.destroyed) response.end(body);
+  else {
+    response.write(body);
+    request.once("close", () => response.end());
+  }
 }

@@ -58,7 +58,9 @@ export async function runApi(settings: ServerSettings, log: Logger): Promise<voi
     log.warn({ err }, "metrics not read"),
   );
   onEnd(() => metrics.close());
-  const url = await app.listen({ host: settings.server.listen.host, port: settings.server.listen.port });
+  const address = await app.listen({ host: settings.server.listen.host, port: settings.server.listen.port });
+  // fastify does not know what a listener that it was given speaks.
+  const url = settings.server.tls === undefined ? address : address.replace(/^http:/, "https:");
   log.info({ url, metrics: metrics.url }, "listening");
   console.log(JSON.stringify({ ready: true, role: "api", url, metrics: metrics.url }));
 }
