@@ -101,8 +101,10 @@ const SERVER_CAPABILITY = {
   offersPackages: 0x8n,
   acceptsPackagesStatus: 0x10n,
 } as const;
-/** What this server does, and nothing that it does not: connection settings are not offered. */
+/** What this server always does, and nothing that it does not. */
 export const SERVER_CAPABILITIES = Object.values(SERVER_CAPABILITY).reduce((all, bit) => all | bit, 0n);
+/** Also told by a server that has connection settings to offer. */
+export const OFFERS_CONNECTION_SETTINGS = 0x20n;
 export const SERVER_FLAG = { reportFullState: 0x1n, reportAvailableComponents: 0x2n } as const;
 
 export type Header = { key: string; value: string };

@@ -256,6 +256,8 @@ describe("the heartbeat interval", () => {
       const pushed = () => agent.received.filter((m) => m.connectionSettings !== undefined);
       const [message] = await eventually("the interval", () => pushed().length === 1 && pushed());
       expect(message?.connectionSettings?.opamp).toEqual({ destinationEndpoint: "", heartbeatIntervalSeconds: 60n });
+      // Who offers connection settings says so.
+      expect(agent.received[0]?.capabilities).toBe(0x3fn);
       const without = await start(0x1n | 0x800n, slow);
       agent.report({ health: health(false) });
       await eventually("another report", async () => {
@@ -272,6 +274,7 @@ describe("the heartbeat interval", () => {
     }
     const plain = await start(CAN_ALL | 0x2000n);
     expect(plain.received.filter((m) => m.connectionSettings !== undefined)).toHaveLength(0);
+    expect(plain.received[0]?.capabilities).toBe(0x1fn);
   });
 });
 

@@ -5,18 +5,25 @@
  * connection or the health (read in its source; design/opamp, 2.5 and 3.7). No other connection setting is ever offered.
  */
 import { createHash } from "node:crypto";
-import { AGENT_CAPABILITY, hasBit } from "../../protocol/messages.ts";
+import { AGENT_CAPABILITY, hasBit, OFFERS_CONNECTION_SETTINGS, SERVER_CAPABILITIES } from "../../protocol/messages.ts";
 import type { ServerToAgent } from "../../protocol/messages.ts";
 import type { Connection } from "./connection.ts";
 import type { Agent } from "./registry.ts";
 
 const DEFAULT_MS = 30_000;
 
+const secondsOf = (intervalMs: number): number => Math.max(1, Math.round(intervalMs / 1_000));
+const isPushed = (intervalMs: number): boolean => secondsOf(intervalMs) * 1_000 !== DEFAULT_MS;
+
+/** What the server says of itself: that it offers connection settings only where an interval is pushed. */
+export const serverCapabilities = (intervalMs: number): bigint =>
+  isPushed(intervalMs) ? SERVER_CAPABILITIES | OFFERS_CONNECTION_SETTINGS : SERVER_CAPABILITIES;
+
 /** Tells each connection once. `intervalMs`: whole seconds count, one at least. */
 export function createHeartbeatPush(intervalMs: number): (agents: readonly Agent[]) => void {
   const told = new WeakSet<Connection>();
-  const seconds = Math.max(1, Math.round(intervalMs / 1_000));
-  if (seconds * 1_000 === DEFAULT_MS) return () => undefined;
+  const seconds = secondsOf(intervalMs);
+  if (!isPushed(intervalMs)) return () => undefined;
   return (agents) => {
     for (const { uid, record, connection } of agents) {
       if (connection === undefined || record === undefined || told.has(connection)) continue;

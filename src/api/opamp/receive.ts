@@ -4,7 +4,7 @@
  */
 import { needsFullState } from "../../domain/agents/identity.ts";
 import { decodeAgentToServer, Malformed } from "../../protocol/codec.ts";
-import { SERVER_CAPABILITIES, SERVER_ERROR, SERVER_FLAG } from "../../protocol/messages.ts";
+import { SERVER_ERROR, SERVER_FLAG } from "../../protocol/messages.ts";
 import type { AgentToServer } from "../../protocol/messages.ts";
 import { scanAgentToServer } from "../../protocol/scan.ts";
 import { applyReport, blankRecord } from "./apply-report.ts";
@@ -26,6 +26,8 @@ type Deps = {
   who: WhoSpeaks;
   fold: Fold;
   seal: Seal;
+  /** What the server says of itself, once per connection. */
+  capabilities: bigint;
   now: () => Date;
   /** An agent speaks over a connection for the first time: what is open for it can be sent. */
   onAttached: (agent: Agent) => void;
@@ -96,14 +98,14 @@ async function handle(connection: Connection, message: AgentToServer, data: Buff
   if (admitted === undefined) return;
   const { agent, attached } = admitted;
   const ask = fold(agent, message, data, connection, attached, deps);
-  answer(connection, message.instanceUid, ask ? SERVER_FLAG.reportFullState : 0n);
+  answer(connection, message.instanceUid, ask ? SERVER_FLAG.reportFullState : 0n, deps);
   if (attached) deps.onAttached(agent);
   if (message.agentDisconnect) deps.who.detach(connection, agent, "the agent said goodbye");
 }
 
-function answer(connection: Connection, instanceUid: string, flags: bigint): void {
+function answer(connection: Connection, instanceUid: string, flags: bigint, deps: Deps): void {
   if (connection.greeted && flags === 0n) return connection.acknowledge(instanceUid);
-  const capabilities = connection.greeted ? 0n : SERVER_CAPABILITIES;
+  const capabilities = connection.greeted ? 0n : deps.capabilities;
   connection.greeted = true;
   connection.send({ instanceUid, flags, capabilities });
 }

@@ -17,6 +17,7 @@ import { createForgetAway } from "./forget-away.ts";
 import { createIdentityAudit } from "./identity-audit.ts";
 import { createLiveness, type Liveness } from "./liveness.ts";
 import { createPeers } from "./peers.ts";
+import { serverCapabilities } from "./push-heartbeat.ts";
 import { createReceive } from "./receive.ts";
 import { createRefusalLog, whoOf, type Refused } from "./refusal-log.ts";
 import { createRegistry } from "./registry.ts";
@@ -135,6 +136,7 @@ function createConversation(
   const registry = createRegistry(pool, replica);
   const seal = createSeal(keys);
   const heartbeatIntervalMs = settings.agents.heartbeatIntervalMs ?? DEFAULT_HEARTBEAT_MS;
+  const capabilities = serverCapabilities(heartbeatIntervalMs);
   const follow = createFollowUps({ pool, listener, registry, seal, heartbeatIntervalMs, now, onError });
   const written = { onLinks: reports.links, onWritten: follow.written };
   const fold = createFold({ pool, registry, replica, now, onError, ...written });
@@ -144,11 +146,12 @@ function createConversation(
   const delivery = createDelivery({ pool, listener, registry, key, now, onError, settings: sending });
   const { who, stop: stopIdentity } = createIdentity(
     { pool, listener, now },
-    { registry, fold, replica, onRenamed: reports.renamed, credentials, cutEnded, onError },
+    { registry, fold, replica, capabilities, onRenamed: reports.renamed, credentials, cutEnded, onError },
   );
   const receive = createReceive({
     who,
     fold,
+    capabilities,
     now,
     onError,
     seal,
@@ -163,7 +166,7 @@ function createConversation(
   return { registry, fold, delivery, receive, follow, stop };
 }
 
-type IdentityParts = Pick<Parameters<typeof createWhoSpeaks>[0], "registry" | "fold" | "onRenamed"> & {
+type IdentityParts = Pick<Parameters<typeof createWhoSpeaks>[0], "registry" | "fold" | "capabilities" | "onRenamed"> & {
   replica: string;
   credentials: Credentials;
   cutEnded: () => void;
@@ -172,11 +175,12 @@ type IdentityParts = Pick<Parameters<typeof createWhoSpeaks>[0], "registry" | "f
 
 /** Who speaks here, and what the processes of one database tell each other about it. */
 function createIdentity({ pool, listener, now }: Pick<OpampDeps, "pool" | "listener" | "now">, parts: IdentityParts) {
-  const { registry, fold, replica, onRenamed, credentials, cutEnded, onError } = parts;
+  const { registry, fold, replica, capabilities, onRenamed, credentials, cutEnded, onError } = parts;
   const audited = createIdentityAudit({ pool, now, onError });
   const who = createWhoSpeaks({
     registry,
     fold,
+    capabilities,
     now,
     newUid: () => uuidV7(now().getTime(), randomBytes(10)),
     onRenamed,

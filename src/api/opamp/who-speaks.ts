@@ -4,7 +4,7 @@
  * ends here, and other processes are told to let go.
  */
 import { judgeOwnership, type Owner, type Ownership, type Rivalry } from "../../domain/agents/identity.ts";
-import { AGENT_FLAG, hasBit, SERVER_CAPABILITIES, textAttribute } from "../../protocol/messages.ts";
+import { AGENT_FLAG, hasBit, textAttribute } from "../../protocol/messages.ts";
 import type { AgentToServer } from "../../protocol/messages.ts";
 import { CLOSE, type Connection } from "./connection.ts";
 import type { Fold } from "./fold.ts";
@@ -27,6 +27,8 @@ export type WhoSpeaks = {
 type Deps = {
   registry: Registry;
   fold: Fold;
+  /** What the server says of itself, once per connection. */
+  capabilities: bigint;
   now: () => Date;
   newUid: () => string;
   onRenamed: (renamed: Renamed) => void;
@@ -168,7 +170,7 @@ function rename(connection: Connection, { instanceUid, flags }: AgentToServer, b
   const first = connection.assignedUid === undefined;
   connection.assignedUid ??= deps.newUid();
   connection.refusedUid = instanceUid;
-  const capabilities = connection.greeted ? 0n : SERVER_CAPABILITIES;
+  const capabilities = connection.greeted ? 0n : deps.capabilities;
   connection.greeted = true;
   const agentIdentification = { newInstanceUid: connection.assignedUid };
   connection.send({ instanceUid, flags: 0n, capabilities, agentIdentification });
