@@ -58,7 +58,7 @@ export async function runSession(
 const OTHER_FILES = 64;
 
 /** What is wrong with the process's limit of open files for so many hosts of two connections; undefined: nothing. */
-export function judgeOpenFiles(hosts: number, limit: number): string | undefined {
+function judgeOpenFiles(hosts: number, limit: number): string | undefined {
   const needed = 2 * hosts + OTHER_FILES;
   if (needed <= limit) return undefined;
   return `${hosts} hosts need up to ${needed} open files, and this process may have ${limit}: some will not connect (ulimit -n)`;
