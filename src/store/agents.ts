@@ -177,16 +177,23 @@ export async function existingAgents(tx: Db, uids: readonly string[]): Promise<s
   return rows.map((row) => row.uid);
 }
 
-export type Beat = { uid: string; seenAt: Date; sequenceNum: bigint };
+/** `health`: the latest report, when it differs from the row's in times only. */
+export type Beat = { uid: string; seenAt: Date; sequenceNum: bigint; health: Buffer | null };
 
 /** Writes that these agents were heard. Returns the UIDs that have no row any more: somebody deleted them. */
 export async function touchAgents(db: Db, beats: readonly Beat[]): Promise<string[]> {
   if (beats.length === 0) return [];
   const ordered = beats.toSorted((a, b) => (a.uid < b.uid ? -1 : 1));
   const { rows } = await db.query<{ uid: string }>(
-    `update agents a set last_seen_at = b.at, sequence_num = b.seq, connected = true
-     from unnest($1::uuid[], $2::timestamptz[], $3::numeric[]) as b(uid, at, seq) where a.uid = b.uid returning a.uid`,
-    [ordered.map((b) => b.uid), ordered.map((b) => b.seenAt), ordered.map((b) => b.sequenceNum.toString())],
+    `update agents a set last_seen_at = b.at, sequence_num = b.seq, connected = true, health = coalesce(b.health, a.health)
+     from unnest($1::uuid[], $2::timestamptz[], $3::numeric[], $4::bytea[]) as b(uid, at, seq, health)
+     where a.uid = b.uid returning a.uid`,
+    [
+      ordered.map((b) => b.uid),
+      ordered.map((b) => b.seenAt),
+      ordered.map((b) => b.sequenceNum.toString()),
+      ordered.map((b) => b.health),
+    ],
   );
   const touched = new Set(rows.map((row) => row.uid));
   return ordered.map((b) => b.uid).filter((uid) => !touched.has(uid));

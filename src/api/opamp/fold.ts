@@ -13,7 +13,7 @@ import {
   touchAgents,
   writeAgents,
 } from "../../store/agents.ts";
-import type { ConnectionEvent, LinkChange } from "../../store/agents.ts";
+import type { Beat, ConnectionEvent, LinkChange } from "../../store/agents.ts";
 import { notify, transaction, type Pool } from "../../store/database.ts";
 import { createConnectionLog, type ConnectionLog } from "./connection-log.ts";
 import type { Agent, Registry } from "./registry.ts";
@@ -21,8 +21,8 @@ import type { Agent, Registry } from "./registry.ts";
 export type Fold = {
   /** `identity`: kind, host or attributes changed, so links are judged again. `effectiveConfig`: sealed bytes. */
   changed(agent: Agent, more?: { identity?: boolean; effectiveConfig?: Buffer }): void;
-  /** Only its time and sequence number changed. */
-  heard(agent: Agent): void;
+  /** Only its time and sequence number changed; `health`: and times within its health report. */
+  heard(agent: Agent, more?: { health: boolean }): void;
   /** Nothing of this picture of the agent is written any more: somebody else has a newer one. */
   drop(agent: Agent): void;
   happened(event: { uid: string } & ConnectionChange): void;
@@ -52,7 +52,8 @@ class Batches implements Fold {
   private readonly deps: Deps;
   private readonly timer: NodeJS.Timeout;
   private dirty = new Map<Agent, Pending>();
-  private beats = new Set<Agent>();
+  /** Whether the health report is written too. */
+  private beats = new Map<Agent, boolean>();
   private readonly connections: ConnectionLog;
   private beatsAtMs = 0;
   private running: Promise<void> | undefined;
@@ -75,8 +76,10 @@ class Batches implements Fold {
     });
   }
 
-  heard(agent: Agent): void {
-    if (!agent.gone) this.beats.add(agent);
+  heard(agent: Agent, more?: { health: boolean }): void {
+    if (agent.gone) return;
+    if (more?.health === true) this.beats.set(agent, true);
+    else if (!this.beats.has(agent)) this.beats.set(agent, false);
   }
 
   drop(agent: Agent): void {
@@ -159,19 +162,33 @@ class Batches implements Fold {
     const { pool, registry, now } = this.deps;
     if (now().getTime() - this.beatsAtMs < BEATS_MS || this.beats.size === 0) return;
     this.beatsAtMs = now().getTime();
-    const batch = Array.from(this.beats).filter((agent) => agent.connection !== undefined && !this.dirty.has(agent));
-    this.beats = new Set();
-    for (let at = 0; at < batch.length; at += MAX_ROWS) {
-      const rows = batch
-        .slice(at, at + MAX_ROWS)
-        .flatMap(({ uid, record }) =>
-          record === undefined ? [] : [{ uid, seenAt: record.lastSeenAt, sequenceNum: record.sequenceNum }],
-        );
-      // Somebody deleted these: the next message of each is answered like a stranger's.
-      for (const uid of await touchAgents(pool, rows)) forgetRow(registry.get(uid));
+    const beats = this.beats;
+    this.beats = new Map();
+    const batch = Array.from(beats).filter(([agent]) => agent.connection !== undefined && !this.dirty.has(agent));
+    try {
+      for (let at = 0; at < batch.length; at += MAX_ROWS) {
+        // Somebody deleted these: the next message of each is answered like a stranger's.
+        for (const uid of await touchAgents(pool, batch.slice(at, at + MAX_ROWS).flatMap(beatOf)))
+          forgetRow(registry.get(uid));
+      }
+    } catch (error) {
+      for (const [agent, health] of beats) this.heard(agent, { health });
+      throw error;
     }
   }
 }
+
+const beatOf = ([{ uid, record }, health]: [Agent, boolean]): Beat[] =>
+  record === undefined
+    ? []
+    : [
+        {
+          uid,
+          seenAt: record.lastSeenAt,
+          sequenceNum: record.sequenceNum,
+          health: health ? record.health : null,
+        },
+      ];
 
 /** SQLSTATE class 22, "data exception": trying the same again cannot mend it. */
 const isRefusedData = (error: unknown): boolean => {

@@ -1,23 +1,24 @@
 /**
- * The short way of a message that says nothing new: a heartbeat, or the very health report that the agent sent last.
- * Only time and sequence number change, and the answer is the shortest there is.
+ * The short way of a message that says nothing new: a heartbeat, or the very health report that the agent sent last, or
+ * one that differs from it in the times of its statuses only. The answer is the shortest there is.
  */
+import { isSameButTimes } from "../../protocol/health-bytes.ts";
 import { scanAgentToServer } from "../../protocol/scan.ts";
 import { uidToBytes } from "../../protocol/uid.ts";
+import type { AgentRecord } from "../../store/agents.ts";
 import type { Connection } from "./connection.ts";
 import type { Fold } from "./fold.ts";
 import type { Agent } from "./registry.ts";
 
-const known = new WeakMap<Agent, { uid: Buffer; reply: Buffer }>();
+const known = new WeakMap<Agent, Buffer>();
 
 /** The answer that only echoes the UID. */
 export const plainReply = (uid: string): Buffer => Buffer.concat([Buffer.of(0, 0x0a, 16), uidToBytes(uid)]);
 
-function bytesOf(agent: Agent): { uid: Buffer; reply: Buffer } {
+function uidBytesOf(agent: Agent): Buffer {
   const found = known.get(agent);
   if (found !== undefined) return found;
-  const reply = plainReply(agent.uid);
-  const made = { reply, uid: reply.subarray(3) };
+  const made = Buffer.from(uidToBytes(agent.uid));
   known.set(agent, made);
   return made;
 }
@@ -30,15 +31,28 @@ export function plainWay(connection: Connection, data: Buffer, deps: { fold: Fol
   if (!connection.greeted || agent.askedFull || agent.lastSequence === undefined) return false;
   const scan = scanAgentToServer(data);
   if (scan === undefined || !scan.plain || scan.uidAt < 0) return false;
-  const { uid, reply } = bytesOf(agent);
-  if (uid.compare(data, scan.uidAt, scan.uidAt + 16) !== 0) return false;
+  if (uidBytesOf(agent).compare(data, scan.uidAt, scan.uidAt + 16) !== 0) return false;
   if (scan.sequenceNum === undefined || BigInt(scan.sequenceNum) !== agent.lastSequence + 1n) return false;
   if (scan.capabilities === undefined || BigInt(scan.capabilities) !== record.capabilities) return false;
-  if (scan.healthAt >= 0 && record.health?.compare(data, scan.healthAt, scan.healthEnd) !== 0) return false;
+  const health = scan.healthAt < 0 ? "same" : compareHealth(record, data, scan.healthAt, scan.healthEnd);
+  if (health === "other") return false;
   agent.lastSequence += 1n;
   record.sequenceNum = agent.lastSequence;
   record.lastSeenAt = deps.now();
-  deps.fold.heard(agent);
-  connection.sendFrame(reply);
+  if (health === "times") data.copy(record.health ?? data, 0, scan.healthAt, scan.healthEnd);
+  deps.fold.heard(agent, { health: health === "times" });
+  connection.acknowledge(agent.uid);
   return true;
+}
+
+/** Of an update the times count, too: then only equal bytes say nothing new. */
+function compareHealth(
+  { health, updateAttempt }: AgentRecord,
+  data: Buffer,
+  at: number,
+  end: number,
+): "same" | "times" | "other" {
+  if (health === null) return "other";
+  if (health.compare(data, at, end) === 0) return "same";
+  return updateAttempt === null && isSameButTimes(health, data.subarray(at, end)) ? "times" : "other";
 }
