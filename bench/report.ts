@@ -32,6 +32,30 @@ export const atMostTimes = (name: string, ours: number, other: number, factor: n
   ok: ours <= other * factor,
 });
 
+/** A figure that must reach `factor` times what it is measured against; the ratio is the median of the rounds' ratios. */
+export function atLeastTimes(
+  name: string,
+  rounds: readonly { ours: number; other: number }[],
+  factor: number,
+  unit: string,
+): Figure {
+  const ratio = median(rounds.map(({ ours, other }) => ours / other));
+  return {
+    name,
+    ours: round(median(rounds.map(({ ours }) => ours))),
+    other: round(median(rounds.map(({ other }) => other))),
+    ratio: round(ratio),
+    unit,
+    target: `≥ ${factor} ×`,
+    ok: ratio >= factor,
+  };
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
 const round = (value: number): number => Math.round(value * 100) / 100;
 
 export const tableOf = (figures: readonly Figure[]): string =>

@@ -41,7 +41,8 @@ export function createDoor(deps: Deps): { attach: (server: Server) => void } {
       server.on("upgrade", (request, duplex: Duplex, head) => {
         // Node hands over the connection's socket, plain or TLS.
         const socket = duplex as Socket;
-        socket.on("error", deps.onError);
+        // That the other end is gone is no failure of ours; the close that follows says what is to be said.
+        socket.on("error", () => socket.destroy());
         if (new URL(request.url ?? "/", "http://any").pathname !== BRAND.opampPath) {
           // Node answers nothing itself once somebody listens: the last listener must.
           if (server.listenerCount("upgrade") === 1) refuseUpgrade(socket, { status: 404 });

@@ -1,0 +1,3 @@
+module myriarch.dev/bench/opamp-go
+
+go 1.25.0
