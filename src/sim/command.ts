@@ -26,6 +26,10 @@ const count = (text: string): number => {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("want a whole number");
   return Number(text);
 };
+const positive = (text: string): number => {
+  if (count(text) === 0) throw new InvalidArgumentError("want at least 1");
+  return count(text);
+};
 const hostCount = (text: string): number => {
   const hosts = count(text);
   if (hosts < 1 || hosts > MAX_HOSTS) throw new InvalidArgumentError(`want 1 to ${MAX_HOSTS}`);
@@ -82,8 +86,8 @@ export const createSimCommand = (act: {
     .option("--os <name>", "os.type", "linux")
     .option("--arch <name>", "host.arch", "amd64")
     .option("--heartbeat-ms <n>", "longest silence", count, 30_000)
-    .option("--connect-per-second <n>", "hosts started per second", count, 200)
-    .option("--downloads <n>", "downloads at once", count, 16)
+    .option("--connect-per-second <n>", "hosts started per second", positive, 200)
+    .option("--downloads <n>", "downloads at once", positive, 16)
     .option("--allow-url <prefix...>", "where updaters may download from (default: artifact path on the server's host)")
     .option("--local-address <ip...>", "connect from these addresses of this machine, in turn")
     .option("--backoff-ms <n>", "how long a failed archive is not tried again", count)

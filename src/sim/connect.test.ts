@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { localAddresses } from "./connect.ts";
 
 it.each([
-  ["ws://127.0.0.1:8080/v1/opamp", [], "linux", ["127.0.0.1", "127.0.0.1", "127.0.0.2", "127.0.0.20"]],
+  ["ws://127.0.0.1:8080/v1/opamp", [], "linux", ["127.0.0.1", "127.0.0.1", "127.0.0.11", "127.0.0.200"]],
   ["ws://127.0.0.1:8080/v1/opamp", [], "darwin", [undefined, undefined, undefined, undefined]],
   ["wss://fleet.example.com/v1/opamp", [], "linux", [undefined, undefined, undefined, undefined]],
   [

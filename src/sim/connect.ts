@@ -35,8 +35,11 @@ export function createConnection(
   return transport === "http" ? createPollingClient(options, context.http) : createAgentClient(options);
 }
 
-/** Searching a free port is slow long before the last one is taken: about 28,000 there are for one pair of addresses. */
-const HOSTS_PER_ADDRESS = 2_500;
+/**
+ * Searching a free port is slow long before the last one is taken, and those of closed connections stay taken for a minute:
+ * about 28,000 there are for one pair of addresses.
+ */
+const HOSTS_PER_ADDRESS = 250;
 
 /**
  * Spreads hosts over addresses, given ones or, towards the loopback address of a Linux machine, those that it has anyway.

@@ -56,6 +56,7 @@ describe("a scenario", () => {
     ["groups: [{name: a, hosts: 1}]\nevents: [{at: 1s, do: storm, for: 1s}]", /only offline lasts/],
     ["groups: [{name: a, hosts: 1}]\nevents: [{at: 1s, do: storm, groups: [b]}]", /there is no group b/],
     ["groups: [{name: a, hosts: 1}]\nevents: [{at: 1s, do: storm, times: 2}]", /every and times go together/],
+    ["end: 30d\ngroups: [{name: a, hosts: 1}]", /end: longer than 24 days/],
     ["- groups", /one mapping/],
   ])("%s is refused", (text, says) => {
     expect(issuesOf(text).join("\n")).toMatch(says);

@@ -1,12 +1,11 @@
 /** A scenario: one strict YAML file that says which hosts there are, how they behave, and what happens to them when. */
 import { z } from "zod";
 import { FAILURE_CLASSES, STEPS } from "../domain/brand.ts";
-import { durationMs } from "../domain/config/units.ts";
 import { readStrictYaml, type ConfigIssue, type Locate } from "../domain/config/strict-yaml.ts";
 import { normalizeVersion } from "../domain/update/version.ts";
 import { ANY_HOST, FAULT_NAMES, type Fault } from "./fault.ts";
 import { countsOf, type Timing } from "./plan.ts";
-import { spread } from "./spread.ts";
+import { duration, spread } from "./spread.ts";
 
 export const MAX_HOSTS = 50_000;
 const text = z.string().min(1, "must not be empty");
@@ -35,8 +34,8 @@ const fault = z.strictObject({
   version: version.optional(),
   skip: z.int().min(0).default(0),
   times: z.int().min(1).optional(),
-  every: durationMs.optional(),
-  for: durationMs.optional(),
+  every: duration.optional(),
+  for: duration.optional(),
 });
 
 const group = z.strictObject({
@@ -75,11 +74,11 @@ const group = z.strictObject({
 });
 
 const event = z.strictObject({
-  at: durationMs,
-  every: durationMs.optional(),
+  at: duration,
+  every: duration.optional(),
   times: z.int().min(1).default(1),
   do: z.enum(["storm", "offline", "restart"]),
-  for: durationMs.optional(),
+  for: duration.optional(),
   groups: z.array(text).min(1).optional(),
   share: percent.prefault("100%"),
 });
@@ -89,11 +88,11 @@ const schema = z.strictObject({
   /** What groups take their shares of. */
   hosts: count.optional(),
   connectPerSecond: z.int().min(1).max(100_000).default(80),
-  heartbeat: durationMs.prefault("30s"),
-  failedRetryBackoff: durationMs.prefault("10m"),
+  heartbeat: duration.prefault("30s"),
+  failedRetryBackoff: duration.prefault("10m"),
   downloads: z.int().min(1).default(16),
   /** From when all hosts are connected; absent: until it is stopped. */
-  end: durationMs.optional(),
+  end: duration.optional(),
   groups: z.array(group).min(1),
   events: z.array(event).default([]),
 });

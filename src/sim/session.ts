@@ -10,6 +10,7 @@ import { scenarioOfFlags, type Flags } from "./command.ts";
 import { countsOf } from "./plan.ts";
 import { startSimulation, type SimOptions, type Simulation } from "./run.ts";
 import { parseScenario, type Scenario } from "./scenario.ts";
+import { LONGEST_MS } from "./spread.ts";
 import { lineOf, redraw, tableOf } from "./table.ts";
 
 export type Terminal = {
@@ -42,7 +43,7 @@ export async function runSession(
     terminal.out(JSON.stringify({ ready: true, ...simulation.counts() }));
     const events = simulation.runEvents();
     events.catch(() => undefined); // the simulation ended first
-    await wait(scenario.endMs ?? FOR_EVER_MS, undefined, { signal: ending.signal });
+    await wait(scenario.endMs ?? LONGEST_MS, undefined, { signal: ending.signal });
   } catch (error) {
     if (!ending.signal.aborted) throw error;
   } finally {
@@ -70,8 +71,6 @@ function openFilesLimit(): number {
   return typeof soft === "number" ? soft : Number.POSITIVE_INFINITY;
 }
 
-/** The longest time that a timer knows. */
-const FOR_EVER_MS = 2 ** 31 - 1;
 const ANY_SEED = 2 ** 31;
 
 async function scenarioFor(flags: Flags, given: ReadonlySet<string>): Promise<Scenario> {
