@@ -16,6 +16,7 @@ import { editYaml } from "../../src/embedded/stage/repository.ts";
 import { openStage, type Stage } from "../../src/embedded/stage/stage.ts";
 import { createTourApi, type Agent, type TourApi } from "../../src/embedded/tour/api.ts";
 import { createFacts } from "../../src/embedded/tour/facts.ts";
+import type { GitopsStatus } from "../../src/domain/rest/gitops.ts";
 import { openSigningAuthority } from "../../src/signing/authority.ts";
 import { packArchive, publishRelease } from "../../src/signing/release.ts";
 import { NEW, OLD, openPeers, realSoftware, skipPeers, type Peers } from "../support/peers.ts";
@@ -77,7 +78,7 @@ describe.skipIf(skipPeers() !== undefined)("a commit", () => {
     await publishRelease(join(path, "mirror"), authority, [{ name, content }], { tag: `v${NEW}` });
   }
 
-  const blueprint = (exporter: string): string =>
+  const blueprint = (exporter: string, settings: object): string =>
     stringify({
       apiVersion: "myriarch.dev/v1alpha1",
       kind: "Blueprint",
@@ -86,7 +87,7 @@ describe.skipIf(skipPeers() !== undefined)("a commit", () => {
         config: {
           extensions: { health_check: { endpoint: `127.0.0.1:${collectorHealth}` } },
           receivers: { nop: {} },
-          exporters: { [exporter]: {} },
+          exporters: { [exporter]: settings },
           service: {
             extensions: ["health_check"],
             pipelines: { traces: { receivers: ["nop"], exporters: [exporter] } },
@@ -94,8 +95,8 @@ describe.skipIf(skipPeers() !== undefined)("a commit", () => {
         },
       },
     });
-  const exportTo = (work: string, exporter: string): Promise<void> =>
-    writeFile(join(work, "blueprints", "interop.yaml"), blueprint(exporter));
+  const exportTo = (work: string, exporter: string, settings: object = {}): Promise<void> =>
+    writeFile(join(work, "blueprints", "interop.yaml"), blueprint(exporter, settings));
   const collector = (fits: (it: Agent) => boolean): Promise<Agent> =>
     until("the collector", async () => (await api.collectors()).find((it) => it.connected && fits(it)));
   const rolloutIs = (n: number, state: string): Promise<unknown> =>
@@ -121,14 +122,53 @@ describe.skipIf(skipPeers() !== undefined)("a commit", () => {
     expect(await effective()).toMatch(/debug/);
   });
 
-  it("whose configuration the collector refuses pauses its rollout, and the host gets back what it had", async () => {
+  it("that names a component which the build has not is not even sent: incompatible", async () => {
+    const before = await effective();
     await stage.repository.commit("An exporter that this build does not have", (work) => exportTo(work, "kafka"));
-    await rolloutIs(2, "paused");
+    await rolloutIs(2, "failed");
     const [target] = await api.targets("demo", 2);
+    expect(target).toMatchObject({ phase: "cancelled", attempts: [{ failureClass: "incompatible", offeredAt: null }] });
+    expect(await effective()).toBe(before);
+    await collector((it) => it.healthy && it.version === NEW);
+  });
+
+  it("whose configuration the collector refuses pauses its rollout, and the host gets back what it had", async () => {
+    await stage.repository.commit("A level of detail that does not exist", (work) =>
+      exportTo(work, "debug", { verbosity: "loud" }),
+    );
+    await rolloutIs(3, "paused");
+    const [target] = await api.targets("demo", 3);
     expect(target?.attempts).toMatchObject([{ failureClass: "configuration" }]);
     expect(target?.phase).toBe("rolled_back");
     await collector((it) => it.healthy && it.version === NEW);
     expect(await effective()).toMatch(/debug/);
-    expect(await effective()).not.toMatch(/kafka/);
+    expect(await effective()).not.toMatch(/loud/);
+  });
+
+  it.each([
+    ["is cut in the middle", "spec: {config: {receivers: {nop: "],
+    ["has a key twice", "spec:\n  config:\n    receivers: {nop: {}}\n    receivers: {otlp: {}}\n"],
+    ["holds two documents", "receivers: {nop: {}}\n---\nreceivers: {otlp: {}}\n"],
+  ])("whose blueprint %s never leaves the server", async (_, text) => {
+    const { uid } = await collector(() => true);
+    const state = async () => [(await api.agent(uid)).remoteConfig.hash, await effective()];
+    const before = await state();
+    const status = () => api.get<GitopsStatus>("/api/v1/gitops/status");
+    const commit = await stage.repository.commit("A blueprint that is no YAML", (work) =>
+      writeFile(
+        join(work, "blueprints", "interop.yaml"),
+        `apiVersion: myriarch.dev/v1alpha1\nkind: Blueprint\nmetadata: {name: interop}\n${text}`,
+      ),
+    );
+    await until("the refusal", async () => {
+      const { state: now, issuesCommit, issues } = await status();
+      return (
+        now === "error" && issuesCommit === commit && issues.some(({ file }) => file === "blueprints/interop.yaml")
+      );
+    });
+    expect(await state()).toEqual(before);
+    const good = await stage.repository.revert(1);
+    await until("the way back", async () => (await status()).appliedCommit === good);
+    expect(await state()).toEqual(before);
   });
 });

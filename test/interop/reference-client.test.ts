@@ -33,8 +33,13 @@ describe.skipIf(skipPeers() !== undefined)("the reference client", () => {
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   });
 
-  async function connect(host: string, more: readonly string[] = [], token = server.token): Promise<ReferencePeer> {
-    const where = ["-endpoint", server.endpoint, "-header", `Authorization=Bearer ${token}`];
+  async function connect(
+    host: string,
+    more: readonly string[] = [],
+    token = server.token,
+    endpoint = server.endpoint,
+  ): Promise<ReferencePeer> {
+    const where = ["-endpoint", endpoint, "-header", `Authorization=Bearer ${token}`];
     const who = ["-attr", `host.name=${host}`, "-attr", "os.type=linux", "-attr", "host.arch=amd64"];
     const peer = await startReference(peers.reference, ["client", ...where, ...who, ...more]);
     running.push(peer);
@@ -116,5 +121,32 @@ describe.skipIf(skipPeers() !== undefined)("the reference client", () => {
     const offered = peer.heard("PackagesAvailable").map(({ msg }) => JSON.stringify(msg).match(/v0\.15\d\.0/)?.[0]);
     expect(offered).toEqual(["v0.150.0", "v0.151.0"]);
     expect(peer.heard("UpdateContent")).toHaveLength(2);
+  });
+
+  it("over plain HTTP: is refused, registers, installs, fails once, comes back after a restart", async () => {
+    const polled = server.endpoint.replace(/^ws/, "http");
+    const often = ["-heartbeat", "1s"];
+    const refused = await connect("polls-refused", often, "myr_enroll_unknown", polled);
+    const uid = randomUUID();
+    const peer = await connect("polls", ["-uid", uid, ...often], server.token, polled);
+    await row("polls", "a healthy row", ({ healthy, connected }) => healthy && connected);
+    await server.offerPackage(uid, VERSION, artifact.artifact);
+    const done = await row("polls", "Installed", ({ packageStatus }) => packageStatus?.status === "installed");
+    expect(done.packageStatus).toMatchObject({ version: VERSION, error: "" });
+    expect(peer.heard("UpdateContent")).toMatchObject([{ name: "", contentHash: artifact.sha256 }]);
+
+    const failing = randomUUID();
+    const fails = await connect("polls-fails", ["-uid", failing, "-fail", ...often], server.token, polled);
+    await row("polls-fails", "a row", ({ kind }) => kind === "updater");
+    await server.offerPackage(failing, VERSION, artifact.artifact);
+    await row("polls-fails", "InstallFailed", ({ packageStatus }) => packageStatus?.status === "install_failed");
+
+    await server.restart(() => server.pool.query("update agents set connected = false"));
+    expect(await row("polls", "back", ({ connected }) => connected)).toMatchObject({ uid, healthy: true });
+    await row("polls-fails", "back", ({ connected }) => connected);
+    expect(fails.heard("PackagesAvailable")).toHaveLength(1);
+    expect(peer.heard("AgentIdentification")).toEqual([]);
+    expect(await server.agents("polls-refused")).toEqual([]);
+    expect(refused.heard("connected")).toEqual([]);
   });
 });

@@ -3,16 +3,17 @@
  * runs, so that offers are exactly the rows that a test opens; downloads go through the real route.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parse } from "yaml";
 import { assetName } from "../../src/domain/artifact/asset.ts";
 import { CHANNELS } from "../../src/domain/channels.ts";
 import { runningPlatform } from "../../src/embedded/demo/binary.ts";
 import { programPath, startProgram, type Program } from "../../src/embedded/program.ts";
 import { startServices } from "../../src/embedded/services.ts";
 import { openCredentials } from "../../src/embedded/stage/credentials.ts";
-import { keptSecret } from "../../src/embedded/stage/files.ts";
+import { keptSecret, writeYaml } from "../../src/embedded/stage/files.ts";
 import { prepareServer } from "../../src/embedded/stage/server.ts";
 import type { PortBook } from "../../src/embedded/ports.ts";
 import { openSigningAuthority, type SigningAuthority } from "../../src/signing/authority.ts";
@@ -73,7 +74,8 @@ export type InteropServer = {
 
 const sha256 = (bytes: Uint8Array | string): Buffer => createHash("sha256").update(bytes).digest();
 
-export async function startInteropServer(): Promise<InteropServer> {
+/** `settings` are laid over the configuration file, section by section. */
+export async function startInteropServer(settings: object = {}): Promise<InteropServer> {
   const root = await mkdtemp(join(tmpdir(), "myriarch-interop-"));
   const services = await startServices({ dataDir: root, log: () => undefined, env: {} });
   const { path: dataDir, ports } = services.folder;
@@ -102,6 +104,8 @@ export async function startInteropServer(): Promise<InteropServer> {
       trustedRootFile: authority.trustedRootFile,
       depots: tokens,
     });
+    const written = parse(await readFile(server.configFile, "utf8")) as object;
+    await writeYaml(server.configFile, { ...written, ...settings });
     const startApi = (): Promise<Program> =>
       startProgram({
         name: "myriarchd-api",
