@@ -69,7 +69,8 @@ function check(frame: Uint8Array): void {
     expect(error).toBeInstanceOf(Malformed);
   }
   const scan = scanAgentToServer(frame);
-  for (const other of frames) isSameButTimes(other, frame);
+  for (const other of frames) isSameButTimes(other, Buffer.from(frame));
+  isSameButTimes(Buffer.from(frame), Buffer.from(frame));
   if (message === undefined || scan === undefined || !scan.plain || scan.uidAt < 0) return;
   expect(uidFromBytes(frame.subarray(scan.uidAt, scan.uidAt + 16))).toBe(message.instanceUid);
   expect(BigInt(scan.sequenceNum ?? -1)).toBe(message.sequenceNum);

@@ -27,7 +27,8 @@ const report = (time: bigint, last: Partial<ComponentHealth> = {}): ComponentHea
       ],
     ]),
   });
-const same = (a: ComponentHealth, b: ComponentHealth): boolean => isSameButTimes(encodeHealth(a), encodeHealth(b));
+const bytesOf = (health: ComponentHealth): Buffer => Buffer.from(encodeHealth(health));
+const same = (a: ComponentHealth, b: ComponentHealth): boolean => isSameButTimes(bytesOf(a), bytesOf(b));
 /** What remains of a report without the times of its statuses. */
 const timeless = (health: ComponentHealth): ComponentHealth => ({
   ...health,
@@ -54,7 +55,7 @@ describe("two health reports", () => {
     expect(same(report(5n), report(0n))).toBe(false);
   });
   it("are the same only if the decoder finds nothing but times, whatever bytes are damaged", () => {
-    const known = encodeHealth(report(5n));
+    const known = bytesOf(report(5n));
     const damaged = fc
       .array(fc.tuple(fc.nat(known.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 })
       .map((changes) => {

@@ -6,6 +6,7 @@ export type Front = {
   port: number;
   /** Connections at the moment, by the port that they go to. */
   open(): Map<number, number>;
+  connections(): number;
   /** Upgraded connections since `forget`, and what clients said over them after the upgrade. */
   said(): { connections: number; bytes: number };
   forget(): void;
@@ -67,6 +68,7 @@ export async function startFront(ports: readonly number[], chance: () => number)
       for (const { port } of pairs.values()) counts.set(port, (counts.get(port) ?? 0) + 1);
       return counts;
     },
+    connections: () => pairs.size,
     said: () => said,
     forget: () => void (said = { connections: 0, bytes: 0 }),
     cut(share) {
