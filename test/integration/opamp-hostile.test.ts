@@ -11,7 +11,7 @@ import { mintDownloadToken } from "../../src/api/download-token.ts";
 import { encodeAgentToServer } from "../../src/protocol/codec.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { post } from "../support/http-agent.ts";
-import { description, eventually, newUid, startAgent, startOpamp } from "../support/opamp.ts";
+import { description, eventually, newUid, silentLog, startAgent, startOpamp } from "../support/opamp.ts";
 import type { OpampSetup, TestAgent } from "../support/opamp.ts";
 
 const MIB = 1024 ** 2;
@@ -21,12 +21,12 @@ let token: string;
 let witness: TestAgent;
 type Line = { code?: string; agent?: string; credential?: string; address?: string };
 const lines: Line[] = [];
+const log = { ...silentLog, warn: (fields: Line): void => void lines.push(fields) };
 const sockets: WebSocket[] = [];
 
 beforeAll(async () => {
   db = await createTestDatabase();
-  const warn = (fields: Line): void => void lines.push(fields);
-  opamp = await startOpamp(db, { log: { info: () => undefined, warn, error: () => undefined } });
+  opamp = await startOpamp(db, { log });
   ({ token } = await opamp.enroll("hostile"));
   witness = startAgent({ endpoint: opamp.endpoint, token, capabilities: 0x7807n, state: described("witness") });
   await eventually("the witness", () => witness.received.length > 0);
@@ -111,6 +111,34 @@ describe("over a WebSocket", () => {
     socket.send(Buffer.alloc(17 * MIB));
     expect(await closed(socket)).toBe(1009);
     await said("payload_too_large", (line) => line.agent === uid && line.credential === credential);
+  });
+
+  it("what all hold of messages that are not whole is bounded: who holds most is cut, whole messages are taken", async () => {
+    const small = await startOpamp(db, { sweepMs: 50, maxPartialBytes: MIB, log });
+    try {
+      const { endpoint } = small;
+      const [most, less, talker] = [await introduced(endpoint), await introduced(endpoint), await introduced(endpoint)];
+      // At once after a whole message, and with a pong between: neither hides it.
+      const part = (bytes: number) => Buffer.alloc(bytes, 1);
+      const begun = less.socket;
+      begun.send(frame(less.uid, 1n).subarray(0, 4), { fin: false });
+      begun.send(part(400 * 1024), { fin: false });
+      for (let sent = 0; sent < 3 * MIB; sent += 64 * 1024)
+        talker.socket.send(frame(talker.uid, 1n, described("x".repeat(60 * 1024))));
+      await once(talker.socket, "message");
+      await new Promise((resolve) => {
+        begun.pong("", true, resolve);
+      });
+      expect([begun.readyState, talker.socket.readyState]).toEqual([WebSocket.OPEN, WebSocket.OPEN]);
+      most.socket.send(frame(most.uid, 1n).subarray(0, 4), { fin: false });
+      most.socket.send(part(900 * 1024), { fin: false });
+      most.socket.pong();
+      expect(await closed(most.socket)).toBe(1006);
+      await said("server_busy", (line) => line.agent === most.uid && line.credential === most.credential);
+      expect([begun.readyState, talker.socket.readyState]).toEqual([WebSocket.OPEN, WebSocket.OPEN]);
+    } finally {
+      await small.stop();
+    }
   });
 
   it("compression is not agreed to, so that no frame can be a bomb", async () => {

@@ -34,6 +34,7 @@ type Settings = Partial<OpampSettings["agents"] & OpampSettings["artifacts"]> & 
   port?: number;
   trustedProxies?: readonly string[];
   sweepMs?: number;
+  maxPartialBytes?: number;
   tls?: ListenerTls;
   log?: OpampDeps["log"];
   /** Answers ordinary requests, for example downloads. */
@@ -62,6 +63,7 @@ export async function startOpamp(db: TestDatabase, settings: Settings = {}): Pro
     now: () => new Date(),
     log: settings.log ?? silentLog,
     ...(settings.sweepMs === undefined ? {} : { sweepMs: settings.sweepMs }),
+    ...(settings.maxPartialBytes === undefined ? {} : { maxPartialBytes: settings.maxPartialBytes }),
     settings: {
       server: { publicUrl: `http://127.0.0.1:${port}`, trustedProxies: settings.trustedProxies ?? [] },
       artifacts: {

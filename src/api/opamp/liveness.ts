@@ -28,6 +28,10 @@ type Deps = {
   offlineAfterMs: number;
   /** Default 10 s: what a lost notification costs at most. */
   sweepMs: number | undefined;
+  /** What all connections together may hold of messages that are not whole yet; default: sixteen of the largest. */
+  maxPartialBytes: number | undefined;
+  /** This connection was cut because it held most of them. */
+  onPartialCut: (connection: Connection) => void;
   sweepOffers: () => Promise<void>;
   forgetAway: () => Promise<void>;
   onError: (error: unknown) => void;
@@ -38,7 +42,6 @@ const SWEEP_MS = 10_000;
 const CREDENTIALS_MS = 2_000;
 /** Each connection is pinged every third sweep, a third of them at a time. */
 const PING_EVERY = 3;
-/** What all connections together may hold of messages that are not whole yet. */
 const MAX_PARTIAL_BYTES = 16 * MAX_MESSAGE_BYTES;
 
 export function createLiveness(deps: Deps): Liveness {
@@ -72,7 +75,7 @@ export function createLiveness(deps: Deps): Liveness {
   const checks = every(
     Math.min(CREDENTIALS_MS, deps.sweepMs ?? SWEEP_MS),
     async () => {
-      cutLargestPartial(connections);
+      cutLargestPartial(deps);
       await cutEnded();
     },
     onError,
@@ -130,19 +133,19 @@ async function endConnections({ connections, credentials, now }: Deps): Promise<
 }
 
 /** Over the bound, those that hold most end first: nobody who sends whole messages is one of them. */
-function cutLargestPartial(connections: ReadonlySet<Connection>): void {
-  const nowMs = performance.now();
+function cutLargestPartial({ connections, maxPartialBytes: maxBytes = MAX_PARTIAL_BYTES, onPartialCut }: Deps): void {
   const partial: { connection: Connection; bytes: number }[] = [];
   let sum = 0;
   for (const connection of connections) {
-    const bytes = connection instanceof WebSocketConnection ? connection.partialBytes(nowMs) : 0;
+    const bytes = connection instanceof WebSocketConnection ? connection.partialBytes() : 0;
     sum += bytes;
     if (bytes > 0) partial.push({ connection, bytes });
   }
-  if (sum <= MAX_PARTIAL_BYTES) return;
+  if (sum <= maxBytes) return;
   for (const { connection, bytes } of partial.toSorted((a, b) => b.bytes - a.bytes)) {
+    onPartialCut(connection);
     connection.cut();
     sum -= bytes;
-    if (sum <= MAX_PARTIAL_BYTES) return;
+    if (sum <= maxBytes) return;
   }
 }

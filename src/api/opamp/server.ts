@@ -46,6 +46,8 @@ export type OpampDeps = {
   now: () => Date;
   /** Between two looks at who is silent and what is unsent; default 10 s. */
   sweepMs?: number;
+  /** What all connections together may hold of messages that are not whole yet; default 256 MiB. */
+  maxPartialBytes?: number;
 };
 export type OpampServer = {
   /** Answers WebSocket upgrades at /v1/opamp of this HTTP server. */
@@ -85,6 +87,8 @@ export function createOpampServer(deps: OpampDeps): OpampServer {
     onError,
     offlineAfterMs: settings.agents.offlineAfterMs,
     sweepMs: deps.sweepMs,
+    maxPartialBytes: deps.maxPartialBytes,
+    onPartialCut: (it) => onRefused({ code: "server_busy", ...whoOf(it), because: "too much waits to be whole" }),
     sweepOffers() {
       talk.follow.sweep();
       return delivery.sweep();

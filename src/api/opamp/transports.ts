@@ -30,7 +30,10 @@ export function listen(
   const slow = (it: Connection): void => onRefused({ code: "reader_too_slow", ...whoOf(it) });
   const connection = new WebSocketConnection(sockets, entrant, performance.now(), slow);
   connections.add(connection);
-  websocket.on("message", (data, isBinary) => receive.frame(connection, data as Buffer, isBinary));
+  websocket.on("message", (data, isBinary) => {
+    connection.gotWhole();
+    receive.frame(connection, data as Buffer, isBinary);
+  });
   websocket.on("pong", () => liveness.alive(connection));
   websocket.on("error", (error: NodeJS.ErrnoException) => {
     const code = codeOf(error.code ?? "");

@@ -13,8 +13,7 @@ export class WebSocketConnection extends Connection {
   private readonly websocket: WebSocket;
   private readonly socket: Socket;
   private readonly onSlowReader: (connection: Connection) => void;
-  private lookedAtMs = 0;
-  private wholeBytes = 0;
+  private wholeBytes: number;
   private plain: { uid: string; frame: string } | undefined;
 
   constructor(
@@ -26,6 +25,7 @@ export class WebSocketConnection extends Connection {
     super(credential, address, nowMs);
     this.websocket = sockets.websocket;
     this.socket = sockets.socket;
+    this.wholeBytes = this.socket.bytesRead;
     this.onSlowReader = onSlowReader;
   }
 
@@ -73,10 +73,13 @@ export class WebSocketConnection extends Connection {
     this.websocket.terminate();
   }
 
-  /** About how many bytes of a message that is not whole yet are held for it: what came since anything whole did. */
-  partialBytes(nowMs: number): number {
-    if (this.aliveAtMs >= this.lookedAtMs) this.wholeBytes = this.socket.bytesRead;
-    this.lookedAtMs = nowMs;
+  /** A message is whole. Pongs are not: they may come between the parts of one. */
+  gotWhole(): void {
+    this.wholeBytes = this.socket.bytesRead;
+  }
+
+  /** About how many bytes of a message that is not whole yet are held for it: what came since the last whole one. */
+  partialBytes(): number {
     return this.socket.bytesRead - this.wholeBytes;
   }
 }
