@@ -144,7 +144,7 @@ async function planOne(
   const active = await activeRollout(tx, fleet.name);
   const newest = await newestChange(tx, fleet.name);
   const uids = hosts.map(({ agent }) => agent.uid);
-  const histories = await readHistories(tx, fleet.name, uids, active?.n ?? null);
+  const histories = await readHistories(tx, fleet.name, uids, active?.n ?? null, now);
   const proven = await provenStates(tx, row, fleet.name, hosts);
   const wants = desiredVersion(fleet);
   const plan = planFleet({
@@ -209,6 +209,7 @@ function toPlanHost({ agent, want, error, matches, missing }: Rendered, history:
     stepDown: history?.stepDown ?? null,
     wayBack: history?.hasArtifact === true ? "yes" : "no_way_back",
     hasFailed: hasEndedBadly && isSame(last.toVersion, want.version) && isSame(last.toConfig, want.config),
+    refused: history?.refused ?? null,
     openIn: history?.openIn ?? "none",
     isTarget: history?.isTarget ?? false,
   };

@@ -130,7 +130,20 @@ export type HostHistory = {
   stepDown: string | null;
   last: { phase: Phase; direction: string; toVersion: string | null; toConfig: string | null } | null;
   hasArtifact: boolean;
+  /** What its catch-up was refused a short while ago, for a reason that nobody has taken away. */
+  refused: { toVersion: string | null; toConfig: string | null } | null;
 };
+
+/** Refusals that only a change at the host ends; one that nobody sees is asked again after a while. */
+const LASTING_REFUSALS = [
+  "capability_off",
+  "updater_missing",
+  "updater_mismatch",
+  "wrong_distribution",
+  "unsupported_platform",
+];
+const UPDATER_REFUSALS = ["updater_missing", "updater_mismatch"];
+const REFUSED_MS = 10 * 60_000;
 
 /** What the engine did with these hosts before. `activeN` is the active rollout of the fleet. */
 export async function readHistories(
@@ -138,12 +151,16 @@ export async function readHistories(
   fleet: string,
   hosts: readonly string[],
   activeN: number | null,
+  now: Date,
 ): Promise<Map<string, HostHistory>> {
   const { rows } = await db.query<HostHistory>(
     `select c.uid as host, w.version as "beforeVersion", encode(w.config_hash, 'hex') as "beforeConfig",
         w.host is not null as "isKnown", coalesce(o.where, 'none') as "openIn",
         exists (select from targets t where t.fleet = $1 and t.n = $3 and t.host = c.uid) as "isTarget",
         d.step_down as "stepDown", l.last,
+        case when l.n = 0 and l.last->>'phase' = 'cancelled' and l.code = any($4) and l.finished_at > $5
+            and not (l.code = any($6) and exists (select from agents u where u.collector_uid = c.uid and u.link = 'linked'))
+          then l.last end as refused,
         exists (select from artifacts f where f.distribution = c.service_name and f.version = c.version and f.os = c.os
           and f.arch = c.arch and f.state = 'verified') as "hasArtifact"
        from unnest($2::uuid[]) as h(uid) join agents c on c.uid = h.uid left join wanted w on w.host = c.uid
@@ -156,11 +173,11 @@ export async function readHistories(
            from attempts a join targets t using (fleet, n, host)
            where a.host = c.uid and a.phase = 'succeeded' and t.to_version is not null
            order by a.finished_at desc limit 1) d on true
-         left join lateral (select jsonb_build_object('phase', a.phase, 'direction', a.direction, 'toVersion', t.to_version,
+         left join lateral (select a.n, a.code, a.finished_at, jsonb_build_object('phase', a.phase, 'direction', a.direction, 'toVersion', t.to_version,
              'toConfig', encode(t.to_config_hash, 'hex')) as last
            from attempts a join targets t using (fleet, n, host)
            where a.host = c.uid and a.finished_at is not null order by a.finished_at desc limit 1) l on true`,
-    [fleet, hosts, activeN],
+    [fleet, hosts, activeN, LASTING_REFUSALS, new Date(now.getTime() - REFUSED_MS), UPDATER_REFUSALS],
   );
   return new Map(rows.map((row) => [row.host, row]));
 }

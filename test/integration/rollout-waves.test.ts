@@ -180,6 +180,35 @@ describe("changes", () => {
     expect(await count("rollouts where fleet = $1 and kind = 'change'")).toBe(1);
   });
 
+  test("a host that nobody can update is tried once by catch-up, not again with every plan, and again when it has an updater", async () => {
+    await addHosts(1);
+    await world.commit("0.161.0");
+    await world.state(1, "succeeded");
+    const bare = await world.hosts.add("bare", "0.160.0", { updater: false });
+    const tries = async () =>
+      (
+        await world.pool.query<{ phase: string; code: string | null }>(
+          "select phase, code from attempts where fleet = $1 and n = 0 and host = $2 order by attempt",
+          [world.fleet, bare.uid],
+        )
+      ).rows;
+    const refused = { phase: "cancelled", code: "updater_missing" };
+    await world.until("it was refused", async () => (await tries()).some(({ phase }) => phase === refused.phase));
+    // Each of these is a reason to plan again.
+    for (const name of ["next", "last"]) {
+      await world.hosts.add(name, "0.160.0");
+      await world.until("it has caught up", async () => {
+        const versions = await world.hosts.versions();
+        return versions["0.160.0"] === 1 && versions["0.161.0"] === (name === "next" ? 2 : 3);
+      });
+    }
+    expect(await tries()).toEqual([refused]);
+    const updater = world.hosts.list.find(({ name }) => name === "last")?.updater;
+    await world.pool.query("update agents set collector_uid = $2 where uid = $1", [updater, bare.uid]);
+    await world.hosts.add("reason", "0.160.0");
+    await world.until("it is tried again", async () => (await tries()).length > 1);
+  });
+
   test("a wave bakes before it ends; who falls ill meanwhile counts as regressed", async () => {
     await addHosts(2);
     await world.commit("0.161.0", { waves: [{ name: "canary", upTo: 1, bake: "3s" }], failureThreshold: { wave: 0 } });

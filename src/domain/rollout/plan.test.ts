@@ -65,6 +65,21 @@ describe("what a change is", () => {
   });
 });
 
+describe("a host whose catch-up was refused", () => {
+  const refused = { toVersion: "0.162.0", toConfig: null };
+  const catchUps = (change: Partial<PlanHost>) =>
+    hosts(planFleet(input({ commit: "c1", hosts: [host("a", change)] })).catchUp);
+  test("is left alone as long as the same would be refused again", () => {
+    expect(catchUps({})).toEqual(["a"]);
+    expect(catchUps({ refused })).toEqual([]);
+    expect(catchUps({ refused: null })).toEqual(["a"]);
+  });
+  test("is tried again with something else", () => {
+    expect(catchUps({ refused: { ...refused, toVersion: "0.161.5" } })).toEqual(["a"]);
+    expect(catchUps({ refused: { ...refused, toConfig: "cc" } })).toEqual(["a"]);
+  });
+});
+
 describe("held: a change is planned once", () => {
   test.each(["aborted", "failed", "rolled_back", "succeeded", "superseded"])("whatever became of it: %s", (state) => {
     const at = input({

@@ -35,6 +35,8 @@ export type PlanHost = {
   wayBack: string;
   /** Its last attempt towards exactly this state failed: only `retry` or a change tries again. */
   hasFailed: boolean;
+  /** What its catch-up was refused a short while ago, and would be refused again. */
+  refused?: { toVersion: string | null; toConfig: string | null } | null;
   /** Where another attempt of this host is open. */
   openIn: "none" | "catch_up" | "rollout";
   /** It is a target of the active rollout. */
@@ -210,7 +212,7 @@ function planStragglers(
     if (goals.isFirstRevision && !host.is.hasConfig && host.want.config !== null) {
       const first = targetOf(host, { version: null, config: host.want.config });
       if (host.isIncompatible === true) continue;
-      if (host.openIn !== "catch_up" && first !== undefined) catchUp.push(first);
+      if (host.openIn !== "catch_up" && first !== undefined && !isRefused(host, first)) catchUp.push(first);
       continue;
     }
     if (host.isTarget || host.openIn !== "none" || planned.has(host.uid)) continue;
@@ -218,10 +220,16 @@ function planStragglers(
     const target = goal === null ? undefined : targetOf(host, goal);
     // It waits for another configuration or build; each try would only be cancelled again.
     if (host.isIncompatible === true && target?.toVersion === null) continue;
-    if (target !== undefined && isDowngradeAllowed(input, host, target)) (isUnderWay ? joiners : catchUp).push(target);
+    if (target === undefined || !isDowngradeAllowed(input, host, target)) continue;
+    if (isUnderWay) joiners.push(target);
+    else if (!isRefused(host, target)) catchUp.push(target);
   }
   return { joiners: joiners.toSorted(byOrder(order)), catchUp: catchUp.toSorted(byOrder(order)) };
 }
+
+/** Another try would be cancelled at once, and its end would be a reason to plan again: for ever. */
+const isRefused = ({ refused = null }: PlanHost, target: PlanTarget): boolean =>
+  refused !== null && refused.toVersion === target.toVersion && refused.toConfig === target.toConfig;
 
 const HELD_STATES = ["aborted", "failed", "rolled_back"];
 
