@@ -167,7 +167,12 @@ async function list(context: Context, kind: "api" | "enrollment"): Promise<void>
       Object.entries(it.labels)
         .map((pair) => pair.join("="))
         .join(",");
-    return context.show(items, () => table(items, [...COMMON, ["LABELS", labels]], "no enrollment tokens"));
+    type Row = (typeof items)[number];
+    const own: [string, (it: Row) => string][] = [
+      ["SUCCEEDS", (it) => it.successorOf ?? "-"],
+      ["LABELS", labels],
+    ];
+    return context.show(items, () => table<Row>(items, [...COMMON, ...own], "no enrollment tokens"));
   }
   const { items } = await client.get("/tokens/api", apiTokens);
   type Row = (typeof items)[number];

@@ -163,6 +163,7 @@ describe("the successor of an enrollment token", () => {
       out: "",
       err: expect.stringContaining("already_exists"),
     });
+    expect((await run("tokens", "list", "enrollment")).out).toMatch(/^cli-2 .* cli +site=fra$/m);
     expect(await run("tokens", "rotate", "nobody")).toMatchObject({
       code: 2,
       out: "",
