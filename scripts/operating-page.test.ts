@@ -1,12 +1,13 @@
 /** docs/operating.md tells of commands, routes, signals and configuration files that exist. */
 import { existsSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { runMyrctl } from "../src/cli/program.ts";
+import { enrolmentSnippet } from "../src/domain/agents/enrolment-snippet.ts";
 import { parseServerConfig } from "../src/domain/config/server-config.ts";
 import { CONTROL_EFFECTS } from "../src/domain/rollout/judge-control.ts";
 import { HOLDS } from "../src/domain/rollout/holds.ts";
-import { parseUpdaterConfig } from "../src/updater/config.ts";
 import { CONTROLS, WORKFLOW_IDS } from "../src/workflows/messages.ts";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
@@ -38,15 +39,14 @@ test("each myrctl command is one", async () => {
   }
 });
 
-describe("configuration files in the text", () => {
-  test("of the server holds, without a warning", () => {
-    const result = parseServerConfig(blocks[0] ?? "", "server.yaml", {});
-    expect(result).toMatchObject({ ok: true, warnings: [] });
-  });
-  test("of the updater holds, without a warning", () => {
-    const result = parseUpdaterConfig(blocks[2] ?? "", "updater.yaml");
-    expect(result).toMatchObject({ ok: true, warnings: [] });
-  });
+test("the server's configuration in the text holds, without a warning", () => {
+  const result = parseServerConfig(blocks[0] ?? "", "server.yaml", {});
+  expect(result).toMatchObject({ ok: true, warnings: [] });
+});
+
+test("every file that enrols a host is named", () => {
+  const { files } = enrolmentSnippet({ publicUrl: "https://fleet.example.com", transport: "websocket" });
+  for (const { path } of files) expect(page).toContain(basename(path));
 });
 
 test("every control and every hold is explained", () => {
