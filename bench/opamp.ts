@@ -5,7 +5,7 @@
  * the server of opamp-go. Both of them keep nothing; ours folds, and writes to the database within the figures.
  */
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { startServices } from "../src/embedded/services.ts";
@@ -66,6 +66,7 @@ async function measure(): Promise<void> {
   await ours.load.stop();
   await replicas.stop();
   await stormAtDefault(pool, { databaseUrl, temporalAddress }, token);
+  console.log(`Load average of the machine, this benchmark included: ${loadavg()[1]?.toFixed(1)}.`);
 }
 
 function pidOf(replica: Replica): number {
