@@ -4,6 +4,7 @@ import type { AgentState, CuttableClient } from "../protocol/agent-client.ts";
 import { AGENT_CAPABILITY as CAN, COMMAND, hasBit, REMOTE_CONFIG_STATUS, SERVER_FLAG } from "../protocol/messages.ts";
 import type { AgentRemoteConfig, ConfigMap, ServerToAgent } from "../protocol/messages.ts";
 import { decideConfig, decideLife, latencyMs, startMs } from "./behaviour.ts";
+import { startedNanos } from "./clock.ts";
 import { availableComponents, collectorHealth, pipelinesIn } from "./collector-report.ts";
 import { createConnection } from "./connect.ts";
 import type { SimContext } from "./context.ts";
@@ -203,7 +204,7 @@ export class SimCollector {
     const mine = (this.starts += 1);
     clearInterval(this.timer);
     this.tell(false, "");
-    this.startNanos = BigInt(Date.now()) * 1_000_000n;
+    this.startNanos = startedNanos();
     await this.wait(startMs(this.host, mine));
     if (mine !== this.starts) return false;
     const { memory } = this;

@@ -13,6 +13,7 @@ import { normalizeVersion } from "../domain/update/version.ts";
 import type { CuttableClient } from "../protocol/agent-client.ts";
 import type { PackagesAvailable, ServerToAgent } from "../protocol/messages.ts";
 import { decideAttempt, decideReaction, latencyMs, stepMs, type AttemptPlan } from "./behaviour.ts";
+import { nowNanos, startedNanos } from "./clock.ts";
 import { createConnection } from "./connect.ts";
 import type { SimContext } from "./context.ts";
 import type { Answer, HostMemory } from "./memory.ts";
@@ -35,7 +36,7 @@ export class SimUpdater {
   private readonly context: SimContext;
   private readonly collector: SimCollector;
   private readonly client: CuttableClient;
-  private readonly startNanos = nowNanos();
+  private readonly startNanos = startedNanos();
   private running: Running | undefined;
   private waiting: PackagesAvailable | undefined;
   private offers = 0;
@@ -258,5 +259,3 @@ export class SimUpdater {
     });
   }
 }
-
-const nowNanos = (): bigint => BigInt(Date.now()) * 1_000_000n;

@@ -266,7 +266,7 @@ describe("a scenario", () => {
   it("takes a configuration back: FAILED, then the one before APPLIED again", async () => {
     const simulation = await simulate("back", {
       scenario: scenarioOf(
-        "groups: [{name: back, hosts: 1, step: 10ms, apply: 100ms, faults: [{kind: config_rolled_back, skip: 1}]}]",
+        "groups: [{name: back, hosts: 1, step: 10ms, start: 300ms, faults: [{kind: config_rolled_back, skip: 1}]}]",
       ),
     });
     await linked("back");
