@@ -48,7 +48,7 @@ export function createReceive(deps: Deps): Receive {
     frame(connection, data, isBinary) {
       connection.messageAtMs = connection.aliveAtMs = performance.now();
       if (!isBinary) return reject(connection, "messages are binary", deps);
-      if (!connection.working && connection.waiting.length === 0 && plainWay(connection, data, deps)) return;
+      if (!connection.working && connection.waiting.length === 0 && isDonePlainly(connection, data, deps)) return;
       if (isFull(connection, data)) {
         deps.onRefused(connection, "too_many_messages", "more messages at once than are kept");
         return connection.close(CLOSE.policy, "too many messages at once");
@@ -63,6 +63,17 @@ export function createReceive(deps: Deps): Receive {
       if (agent !== undefined) deps.who.detach(connection, agent, detail);
     },
   };
+}
+
+/** A fault of ours costs the connection on which it showed, never the process with all the others. */
+function isDonePlainly(connection: Connection, data: Buffer, deps: Deps): boolean {
+  try {
+    return plainWay(connection, data, deps);
+  } catch (error) {
+    deps.onError(error);
+    connection.close(CLOSE.tryLater, "try again later");
+    return true;
+  }
 }
 
 const isFull = ({ waiting }: Connection, data: Buffer): boolean =>
