@@ -30,18 +30,19 @@ export function openPool(url: string, onError: (error: Error) => void, max = 10)
 export async function transaction<T>(pool: Pool, work: (tx: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
+  // A connection that ends between two statements has nobody else to tell, and would end the process. The next one fails.
+  const onLost = (error: Error): void => void (broken = error);
+  client.on("error", onLost);
   try {
     await client.query("begin");
     const result = await work(client);
     await client.query("commit");
     return result;
   } catch (error) {
-    broken = await client.query("rollback").then(
-      () => undefined,
-      (rollbackError: Error) => rollbackError,
-    );
+    await client.query("rollback").catch(onLost);
     throw error;
   } finally {
+    client.off("error", onLost);
     client.release(broken);
   }
 }

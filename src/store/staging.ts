@@ -17,14 +17,15 @@ export async function withStagingLock<T>(
   const client = await pool.connect();
   const key = Buffer.from(sha256, "hex").readInt32BE(0);
   let broken: Error | undefined;
+  // While `work` takes its time nobody else would hear that the connection, and the lock with it, is gone.
+  const onLost = (error: Error): void => void (broken = error);
+  client.on("error", onLost);
   try {
     await client.query("select pg_advisory_lock($1, $2)", [LOCK_SPACE, key]);
     return await work(client);
   } finally {
-    broken = await client.query("select pg_advisory_unlock($1, $2)", [LOCK_SPACE, key]).then(
-      () => undefined,
-      (error: Error) => error, // the connection goes, and the lock with it
-    );
+    await client.query("select pg_advisory_unlock($1, $2)", [LOCK_SPACE, key]).catch(onLost);
+    client.off("error", onLost);
     client.release(broken);
   }
 }

@@ -3,12 +3,14 @@
  * the end the rows say what the simulator says of itself. MYRIARCH_FULL=1: 1,000 agents and ten kills, some minutes.
  */
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { CHANNELS } from "../../src/domain/channels.ts";
 import { REMOTE_CONFIG_STATUS } from "../../src/protocol/messages.ts";
 import type { HostAccount } from "../../src/sim/account.ts";
 import { startSimulation, type Simulation } from "../../src/sim/run.ts";
 import { parseScenario } from "../../src/sim/scenario.ts";
+import { transaction } from "../../src/store/database.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { startFront, type Front } from "../support/front.ts";
 import { eventually, silentLog } from "../support/opamp.ts";
@@ -254,6 +256,18 @@ async function replicasInRows(): Promise<number | undefined> {
   const { rows } = await db.pool.query<{ n: number }>("select count(distinct replica)::int as n from agents");
   return rows[0]?.n;
 }
+
+it("a transaction whose connection ends between two statements fails, and nothing else does (O1)", async () => {
+  const cut = transaction(db.pool, async (tx) => {
+    const { rows } = await tx.query<{ pid: number }>("select pg_backend_pid() as pid");
+    const ended = once(tx, "end");
+    await db.pool.query("select pg_terminate_backend($1)", [rows[0]?.pid]);
+    await ended;
+    await tx.query("select 1");
+  });
+  await expect(cut).rejects.toThrow();
+  expect((await transaction(db.pool, (tx) => tx.query("select 1"))).rowCount).toBe(1);
+});
 
 describe("two replicas of one database", () => {
   it(
