@@ -6,6 +6,7 @@ import type { AgentKind } from "../domain/agents/classify.ts";
 import type { HistoryRow } from "../domain/agents/connection-history.ts";
 import { judgeLink, type Link } from "../domain/update/link.ts";
 import type { Db } from "./database.ts";
+import { isListening } from "./listen.ts";
 
 /** One agent as memory and row both hold it. The effective configuration is written apart: it is not kept in memory. */
 export type AgentRecord = {
@@ -50,7 +51,7 @@ export type AgentRecord = {
   collectorUid: string | null;
   updateAttempt: unknown;
   packageStatus: unknown;
-  /** Only when read: the process that held its connection last. */
+  /** Only when read: the process that held its connection last, if it lives. */
   replica?: string | null;
 };
 export type AgentWrite = { record: AgentRecord; effectiveConfig: Buffer | null };
@@ -68,11 +69,20 @@ const COLUMNS = `uid, kind, kind_reason as "kindReason", credential, credential_
 
 /** The rows of these agents that exist. */
 export async function loadAgents(db: Db, uids: readonly string[]): Promise<Map<string, AgentRecord>> {
-  const { rows } = await db.query<Omit<AgentRecord, "sequenceNum"> & { sequenceNum: string }>(
-    `select ${COLUMNS} from agents where uid = any($1::uuid[])`,
+  // Once for each process that is named: the list of sessions is not read for each agent.
+  const { rows } = await db.query<Omit<AgentRecord, "sequenceNum"> & { sequenceNum: string; dead: boolean }>(
+    `with its as materialized (select ${COLUMNS} from agents where uid = any($1::uuid[])),
+       holders as materialized (
+         select replica, ${isListening("replica::text")} as lives from (select distinct replica from its) as named)
+     select its.*, not coalesce(lives, false) as dead from its left join holders using (replica)`,
     [uids],
   );
-  return new Map(rows.map((row) => [row.uid, { ...row, sequenceNum: BigInt(row.sequenceNum) }]));
+  return new Map(
+    rows.map(({ dead, ...row }) => [
+      row.uid,
+      { ...row, sequenceNum: BigInt(row.sequenceNum), ...(dead ? { replica: null } : {}) },
+    ]),
+  );
 }
 
 /** What neither text nor jsonb can hold becomes U+FFFD: NUL, and half of a surrogate pair (a text cut at its limit). */

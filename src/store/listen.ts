@@ -2,9 +2,12 @@
  * Waiting for a row to change without polling: one connection LISTENs, waiters are woken by channel. A lost connection
  * is opened again; whoever waits is woken then too, because a notification may have been missed meanwhile.
  */
+import { randomUUID } from "node:crypto";
 import pg, { escapeIdentifier } from "pg";
 
 export type Listener = {
+  /** Names this process in rows. Others see by its connection whether it lives (`isListening`). */
+  id: string;
   /** Calls `wake` for each notification on `channel`, and once after each reconnect (payload undefined). */
   on(channel: string, wake: (payload: string | undefined) => void): () => void;
   /** Resolves at the next notification on `channel` that `fits`, after `atMostMs`, or when `signal` aborts. */
@@ -15,9 +18,19 @@ export type Listener = {
 type Options = { url: string; channels: readonly string[]; onError: (error: Error) => void };
 
 const RECONNECT_MS = 500;
+const NAME = "myriarch-listen";
+
+/**
+ * SQL: whether the process that the text `id` names listens now. PostgreSQL ends its connection in the moment in which the
+ * process dies, so this tells a killed process from one whose rows are merely a little old.
+ */
+export const isListening = (id: string): string =>
+  `exists (select from pg_stat_activity where datname = current_database() and application_name = '${NAME} ' || ${id})`;
 
 /** Resolves once every channel is listened to. */
-export async function createListener({ url, channels, onError }: Options): Promise<Listener> {
+export const createListener = (options: Options): Promise<Listener> => listenAs(randomUUID(), options);
+
+async function listenAs(id: string, { url, channels, onError }: Options): Promise<Listener> {
   const wakers = new Map<string, Set<(payload: string | undefined) => void>>();
   let client: pg.Client | undefined;
   let closed = false;
@@ -26,7 +39,7 @@ export async function createListener({ url, channels, onError }: Options): Promi
     for (const set of wakers.values()) for (const wake of Array.from(set)) wake(undefined);
   };
   const connect = async (): Promise<void> => {
-    const next = new pg.Client({ connectionString: url, application_name: "myriarch-listen", keepAlive: true });
+    const next = new pg.Client({ connectionString: url, application_name: `${NAME} ${id}`, keepAlive: true });
     next.on("notification", ({ channel, payload }) => {
       for (const wake of Array.from(wakers.get(channel) ?? [])) wake(payload ?? "");
     });
@@ -56,6 +69,7 @@ export async function createListener({ url, channels, onError }: Options): Promi
     return () => set.delete(wake);
   };
   return {
+    id,
     on,
     next: (channel, atMostMs, fits = () => true, signal) =>
       new Promise((resolve) => {

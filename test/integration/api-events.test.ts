@@ -164,7 +164,7 @@ describe("the event stream", () => {
   it("goes on when the connection that listens was lost", async () => {
     const stream = await open();
     await api.database.pool.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'myriarch-listen'",
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'myriarch-listen %'",
     );
     await emit(50);
     await expect.poll(() => numbers(stream), { timeout: 10_000 }).toEqual([50]);

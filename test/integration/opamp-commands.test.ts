@@ -25,6 +25,7 @@ beforeAll(async () => {
         pool,
         now: () => new Date(),
         listener: {
+          id: "asks",
           on: (...args) => opamp.listener.on(...args),
           next: (...args) => opamp.listener.next(...args),
           close: async () => undefined,

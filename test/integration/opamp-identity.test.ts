@@ -1,6 +1,8 @@
 /** Who may speak under an instance UID: clones, replicas, rotated and ended credentials, deleted and forgotten agents. */
+import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
+import { CHANNELS } from "../../src/domain/channels.ts";
 import { decodeServerToAgent, encodeAgentToServer } from "../../src/protocol/codec.ts";
 import type { AgentToServer, ServerToAgent } from "../../src/protocol/messages.ts";
 import { transaction } from "../../src/store/database.ts";
@@ -173,6 +175,20 @@ describe("an agent that another replica holds", () => {
     await rowWhere(uid, "the other replica", (row) => isConnected(row) && row["replica"] !== before);
     elsewhere.report({ health: health(false) });
     await rowWhere(uid, "what it says there", (row) => row["healthy"] === false && isConnected(row));
+  });
+
+  it("is taken back at once when that replica is dead, whatever its row still says", async () => {
+    const returning = start(collector("bereaved"));
+    const uid = returning.client.instanceUid;
+    await rowWhere(uid, "the row", isConnected);
+    const dead = randomUUID();
+    await db.pool.query("update agents set replica = $2 where uid = $1", [uid, dead]);
+    // what it said before it died; the agent, whose connection there is gone, comes back to where it was
+    await db.pool.query("select pg_notify($1, $2)", [CHANNELS.connections, `moved ${dead} ${uid}`]);
+    await rowWhere(uid, "this replica", (row) => isConnected(row) && row["replica"] === one.listener.id);
+    returning.report({ health: health(false) });
+    await rowWhere(uid, "what it says", (row) => row["healthy"] === false);
+    expect(returning.client.instanceUid).toBe(uid);
   });
 
   it("is no way in for a clone on another host", async () => {

@@ -1,5 +1,5 @@
 /** The OpAMP side of the API process, put together: door, registry, receive, fold, delivery, liveness. */
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import type { WebSocket } from "ws";
@@ -135,7 +135,7 @@ function createConversation(
 ) {
   const [key] = keys;
   if (key === undefined) throw new TypeError("the OpAMP server needs a key");
-  const replica = randomUUID();
+  const replica = listener.id;
   const reports = createReports({ pool, log, now, onError });
   const registry = createRegistry(pool, replica);
   const seal = createSeal(keys);
