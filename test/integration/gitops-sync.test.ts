@@ -276,7 +276,8 @@ test("an apply that comes late, twice or after another one changes nothing more"
 });
 
 test("two applies at once: exactly one of them is the change", async () => {
-  await repository.push("one", FILES);
+  // a message of its own: the same files in the same second are the same commit as another test's
+  await repository.push("applied by several", FILES);
   const revision = await fetch();
   await run(activities.validateRevision, revision);
   await Promise.all(

@@ -193,12 +193,12 @@ test("a hundred deliveries at once are one sync, or two: one that runs and one a
   await applied(commit);
   // what they left is answered: a later poke is a sync of its own
   await until("no delivery waits", async () => (await readGitopsState(pool)).deliveryAt === null);
-  const mark = fetches.length;
-  expect(mark).toBeLessThanOrEqual(2);
+  expect(fetches.length).toBeLessThanOrEqual(2);
   const next = await push();
   await deliver();
   await applied(next);
-  expect(fetches.length).toBeLessThanOrEqual(mark + 1);
+  // two for the hundred (the second may begin only now), and one for this
+  expect(fetches.length).toBeLessThanOrEqual(3);
 });
 
 test("a secret that was changed in its file counts from the next delivery on", async () => {

@@ -37,8 +37,12 @@ type Deps = {
   onTakenOver: (uid: string) => void;
 };
 
-/** How long somebody who was displaced is expected back, and how long a parked connection stays silent. */
-const RIVALRY_MS = 5 * 60_000;
+/**
+ * How long somebody who was displaced is expected back: it comes at once, or never. Longer, and a process that was merely
+ * restarted would count up to where the old one was, and look like the old one when its connection breaks just then.
+ */
+const RIVALRY_MS = 60_000;
+/** How long a parked connection stays silent. */
 const PARKED_MS = 60_000;
 const MAX_RIVALS = 10_000;
 const SETTLE_TRIES = 5;
