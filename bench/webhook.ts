@@ -26,7 +26,6 @@ const policy = `apiVersion: myriarch.dev/v1alpha1
 kind: RolloutPolicy
 metadata: {name: bench}
 spec:
-  waves: [{name: all}]
   maxConcurrent: "100%"
   healthWait: 1s
 `;
