@@ -21,7 +21,8 @@ export type AgentState = Pick<
   | "availableComponents"
 >;
 export type StateKey = keyof AgentState;
-const STATE_KEYS: readonly StateKey[] = [
+/** Everything that full state holds, whatever the transport. */
+export const STATE_KEYS: readonly StateKey[] = [
   "agentDescription",
   "health",
   "effectiveConfig",

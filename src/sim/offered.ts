@@ -2,22 +2,8 @@
 import { BRAND } from "../domain/brand.ts";
 import { judgeUrl } from "../domain/update/allowed-url.ts";
 import { judgeVersion } from "../domain/update/downgrade.ts";
-import type { OfferedSet } from "../domain/update/offer.ts";
-import { PACKAGE_TYPE, type PackagesAvailable } from "../protocol/messages.ts";
+import type { PackagesAvailable } from "../protocol/messages.ts";
 import type { HostMemory } from "./memory.ts";
-
-const hexOf = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString("hex");
-
-export const toSet = ({ packages, allPackagesHash }: PackagesAvailable): OfferedSet => ({
-  allPackagesHash: hexOf(allPackagesHash),
-  packages: Array.from(packages, ([name, { type, version, file, hash }]) => ({
-    name,
-    topLevel: type === PACKAGE_TYPE.topLevel,
-    version,
-    contentHash: hexOf(file?.contentHash),
-    packageHash: hexOf(hash),
-  })),
-});
 
 export const urlOf = (offer: PackagesAvailable): string =>
   offer.packages.get(BRAND.packageName)?.file?.downloadUrl ?? "";

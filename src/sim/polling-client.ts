@@ -5,21 +5,13 @@
  */
 import { gzipSync } from "node:zlib";
 import { request, type Dispatcher } from "undici";
+import { STATE_KEYS } from "../protocol/agent-client.ts";
 import type { AgentClientOptions, CuttableClient, StateKey } from "../protocol/agent-client.ts";
 import { reconnectDelayMs, retryAfterMs } from "../protocol/backoff.ts";
 import { decodeServerToAgent, encodeAgentToServer } from "../protocol/codec.ts";
 import { hasBit, SERVER_FLAG } from "../protocol/messages.ts";
 import type { AgentToServer, ServerToAgent } from "../protocol/messages.ts";
 
-const STATE_KEYS: readonly StateKey[] = [
-  "agentDescription",
-  "health",
-  "effectiveConfig",
-  "remoteConfigStatus",
-  "packageStatuses",
-  "customCapabilities",
-  "availableComponents",
-];
 const POLL_MS = 30_000;
 const REQUEST_MS = 30_000;
 const STOP_MS = 3_000;

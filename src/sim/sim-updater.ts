@@ -12,12 +12,13 @@ import { asStepError, CLASS_OF_STEP, failureClassOf, StepError } from "../domain
 import { normalizeVersion } from "../domain/update/version.ts";
 import type { CuttableClient } from "../protocol/agent-client.ts";
 import type { PackagesAvailable, ServerToAgent } from "../protocol/messages.ts";
+import { toSet } from "../protocol/offered-set.ts";
 import { decideAttempt, decideReaction, latencyMs, stepMs, type AttemptPlan } from "./behaviour.ts";
 import { nowNanos, startedNanos } from "./clock.ts";
 import { createConnection } from "./connect.ts";
 import type { SimContext } from "./context.ts";
 import type { Answer, HostMemory } from "./memory.ts";
-import { headersOf, refusalOf, toSet, urlOf } from "./offered.ts";
+import { headersOf, refusalOf, urlOf } from "./offered.ts";
 import type { HostProfile } from "./plan.ts";
 import { updaterState } from "./report.ts";
 import type { SimCollector } from "./sim-collector.ts";

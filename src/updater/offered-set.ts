@@ -2,24 +2,9 @@
 import type { UpdateAttempt } from "../domain/update/health-report.ts";
 import type { OfferedSet } from "../domain/update/offer.ts";
 import { boundedText } from "../domain/update/step-error.ts";
-import { PACKAGE_TYPE, type PackagesAvailable } from "../protocol/messages.ts";
+import type { PackagesAvailable } from "../protocol/messages.ts";
 import type { DownloadHeaders } from "./download.ts";
 import type { PackageAnswer, PackageMemory } from "./state.ts";
-
-const hexOf = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString("hex");
-
-export function toSet({ packages, allPackagesHash }: PackagesAvailable): OfferedSet {
-  return {
-    allPackagesHash: hexOf(allPackagesHash),
-    packages: Array.from(packages, ([name, { type, version, file, hash }]) => ({
-      name,
-      topLevel: type === PACKAGE_TYPE.topLevel,
-      version,
-      contentHash: hexOf(file?.contentHash),
-      packageHash: hexOf(hash),
-    })),
-  };
-}
 
 export const headersOf = (offer: PackagesAvailable): DownloadHeaders =>
   Array.from(offer.packages.values()).flatMap(({ file }) => file?.headers ?? []);

@@ -8,13 +8,14 @@ import { isOutcome, type UpdateAttempt } from "../domain/update/health-report.ts
 import { failureClassOf } from "../domain/update/step-error.ts";
 import type { AgentClient, AgentClientOptions } from "../protocol/agent-client.ts";
 import type { PackagesAvailable, ServerToAgent } from "../protocol/messages.ts";
+import { toSet } from "../protocol/offered-set.ts";
 import { describeUpdater, readCollectorUid } from "./attributes.ts";
 import type { AttemptTracker } from "./attempt-tracker.ts";
 import type { Backoff } from "./backoff.ts";
 import type { UpdaterSettings } from "./config.ts";
 import type { DownloadHeaders } from "./download.ts";
 import type { HostDeps, Offer } from "./install.ts";
-import { answerOf, closeStale, headersOf, toSet } from "./offered-set.ts";
+import { answerOf, closeStale, headersOf } from "./offered-set.ts";
 import { healthOf, packageStatusesOf, type Progress } from "./report-status.ts";
 import { beginTracking, runAttempt } from "./run-attempt.ts";
 import type { PackageAnswer, PackageMemory, State } from "./state.ts";

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { agentRow, agentRowWhere } from "../support/agent-rows.ts";
 import { createTestApi, type TestApi } from "../support/api.ts";
 import { createTestAuthority, type TestAuthority } from "../support/certificates.ts";
 import { httpAgent } from "../support/http-agent.ts";
@@ -62,13 +63,9 @@ const collector = (host: string) => ({
   agentDescription: description({ "service.name": "otelcol" }, { "host.name": host }),
   health: health(true),
 });
-const rowOf = async (uid: string) =>
-  (await api.database.pool.query<Record<string, unknown>>("select * from agents where uid = $1", [uid])).rows[0];
+const rowOf = (uid: string) => agentRow(api.database.pool, uid);
 const online = (uid: string) =>
-  eventually("the agent's row", async () => {
-    const row = await rowOf(uid);
-    return row?.["connected"] === true && row;
-  });
+  agentRowWhere(api.database.pool, uid, "the agent's row", (row) => row["connected"] === true);
 
 describe("the successor of an enrollment token", () => {
   it("is made once, is shown once, stands in the list beside what it succeeds, and is audited", async () => {

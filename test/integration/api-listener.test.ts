@@ -13,10 +13,11 @@ import { programPath, startProgram, type Program } from "../../src/embedded/prog
 import { createAgentClient } from "../../src/protocol/agent-client.ts";
 import { encodeAgentToServer } from "../../src/protocol/codec.ts";
 import { createApiToken, createEnrollmentToken } from "../../src/store/tokens.ts";
+import { agentRowWhere } from "../support/agent-rows.ts";
 import { createTestAuthority, type Issued, type TestAuthority } from "../support/certificates.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { httpAgent, post } from "../support/http-agent.ts";
-import { description, eventually, health, newUid, silentLog } from "../support/opamp.ts";
+import { description, eventually, health, newUid, silentLog, upgradeStatus } from "../support/opamp.ts";
 
 const COLLECTOR = 0x7807n;
 const MIB = 1024 ** 2;
@@ -96,16 +97,10 @@ const ask = (url: string, { method = "GET", headers = {}, body, cert, key }: Ask
     asked.on("error", reject).end(body);
   });
 
-/** The status of an upgrade: 101, or the refusal. */
-async function knock(url: string, headers: Record<string, string>, shown: Partial<Issued> = {}): Promise<number> {
+/** The status of an upgrade. */
+function knock(url: string, headers: Record<string, string>, shown: Partial<Issued> = {}): Promise<number> {
   const socket = new WebSocket(url.replace(/^http/, "ws"), { headers, ca: authority.ca, ...shown });
-  const status = await new Promise<number>((resolve, reject) => {
-    socket.once("open", () => resolve(101));
-    socket.once("unexpected-response", (_, response) => resolve(response.statusCode ?? 0));
-    socket.once("error", reject);
-  });
-  socket.terminate();
-  return status;
+  return upgradeStatus(socket);
 }
 
 const collector = (host: string) => ({
@@ -117,13 +112,7 @@ const message = (padding = 0): Uint8Array => {
   const { agentDescription } = collector("x".repeat(padding));
   return encodeAgentToServer({ ...base, agentDescription }).subarray(1);
 };
-const rowOf = async (uid: string) =>
-  (await db.pool.query<Record<string, unknown>>("select * from agents where uid = $1", [uid])).rows[0];
-const connected = (uid: string) =>
-  eventually("the agent's row", async () => {
-    const row = await rowOf(uid);
-    return row?.["connected"] === true && row;
-  });
+const connected = (uid: string) => agentRowWhere(db.pool, uid, "the agent's row", (row) => row["connected"] === true);
 const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
 const protobuf = { "content-type": "application/x-protobuf" };
 

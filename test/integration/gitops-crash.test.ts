@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { rename } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { applySnapshot, createRolloutWorld } from "../support/rollout-world.ts";
+import { CONFIG, object } from "../support/git-repository.ts";
 import { bundleSync, createGitSyncWorld, type GitSyncWorld } from "../support/git-sync-world.ts";
 import type { KillAt } from "../support/git-sync-worker.ts";
 
@@ -15,10 +16,6 @@ beforeAll(async () => {
 });
 afterAll(() => bundle.remove());
 
-const object = (kind: string, name: string, spec: string): string =>
-  `apiVersion: myriarch.dev/v1alpha1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
-const CONFIG =
-  "{receivers: {otlp: {}}, exporters: {debug: {}}, service: {pipelines: {metrics: {receivers: [otlp], exporters: [debug]}}}}";
 const FILES = {
   "blueprints/base.yaml": object("Blueprint", "base", `{config: ${CONFIG}}`),
   "fleets/a.yaml": object("Fleet", "a", "{selector: {}, blueprint: base}"),

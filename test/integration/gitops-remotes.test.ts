@@ -17,7 +17,7 @@ import { DEFAULT_LIMITS } from "../../src/domain/gitops/repository-files.ts";
 import { validateRevision } from "../../src/domain/gitops/validate.ts";
 import { readGitopsState, type GitopsState } from "../../src/store/gitops.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { createGitRepository, type GitRepository } from "../support/git-repository.ts";
+import { CONFIG, createGitRepository, object, type GitRepository } from "../support/git-repository.ts";
 import {
   createHttpsGitServer,
   createPlainGitServer,
@@ -90,17 +90,12 @@ function restart(changes: Partial<GitRemoteSettings> = {}): void {
       return (await run(activities.applyRevision, revision)).applied ? "applied" : "overtaken";
     } catch (error) {
       expect(error).toMatchObject({ type: "sync_failed", nonRetryable: true });
-      if (process.env["SHOW"]) console.log((error as Error).message);
       await run(activities.recordSyncFailure, { message: (error as Error).message });
       return "failed";
     }
   };
 }
 
-const object = (kind: string, name: string, spec: string): string =>
-  `apiVersion: myriarch.dev/v1alpha1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
-const CONFIG =
-  "{receivers: {otlp: {}}, exporters: {debug: {}}, service: {pipelines: {metrics: {receivers: [otlp], exporters: [debug]}}}}";
 const FILES = {
   "blueprints/base.yaml": object("Blueprint", "base", `{config: ${CONFIG}}`),
   "fleets/a.yaml": object("Fleet", "a", "{selector: {}, blueprint: base}"),

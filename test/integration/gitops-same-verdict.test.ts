@@ -13,7 +13,7 @@ import type { Issue } from "../../src/domain/gitops/issue-codes.ts";
 import { DEFAULT_LIMITS } from "../../src/domain/gitops/repository-files.ts";
 import { readIssues, readJudged } from "../../src/store/gitops.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { createGitRepository, type GitRepository } from "../support/git-repository.ts";
+import { CONFIG, createGitRepository, object, type GitRepository } from "../support/git-repository.ts";
 import { myrctl } from "../support/myrctl.ts";
 
 let database: TestDatabase;
@@ -69,10 +69,6 @@ async function myrctlJudges(...where: string[]): Promise<Document> {
   return document;
 }
 
-const object = (kind: string, name: string, spec: string): string =>
-  `apiVersion: myriarch.dev/v1alpha1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
-const CONFIG =
-  "{receivers: {otlp: {}}, exporters: {debug: {}}, service: {pipelines: {metrics: {receivers: [otlp], exporters: [debug]}}}}";
 const config = (text: string): string => CONFIG.replace("{debug: {}}", `{debug: ${text}}`);
 const blueprint = (spec = `{config: ${CONFIG}}`): string => object("Blueprint", "base", spec);
 const fleet = (more = ""): string => object("Fleet", "a", `{selector: {}, blueprint: base${more}}`);

@@ -18,7 +18,7 @@ import { listAudit } from "../../src/store/audit-read.ts";
 import { noteDelivery, readGitopsState, readIssues, readSnapshot } from "../../src/store/gitops.ts";
 import { listNotifications } from "../../src/store/notifications.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { createGitRepository, type GitRepository } from "../support/git-repository.ts";
+import { CONFIG, createGitRepository, object, type GitRepository } from "../support/git-repository.ts";
 
 let database: TestDatabase;
 let repository: GitRepository;
@@ -75,10 +75,6 @@ const audited = async () =>
     ({ detail }) => detail,
   );
 
-const object = (kind: string, name: string, spec: string): string =>
-  `apiVersion: myriarch.dev/v1alpha1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
-const CONFIG =
-  "{receivers: {otlp: {}}, exporters: {debug: {}}, service: {pipelines: {metrics: {receivers: [otlp], exporters: [debug]}}}}";
 const fleet = (name: string, version = "0.161.0"): string =>
   object("Fleet", name, `{selector: {}, blueprint: base, version: {target: "${version}"}}`);
 const FILES = {

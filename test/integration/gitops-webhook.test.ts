@@ -22,7 +22,7 @@ import { readGitopsState } from "../../src/store/gitops.ts";
 import type { Pool } from "../../src/store/database.ts";
 import { QUEUES, WORKFLOW_IDS } from "../../src/workflows/messages.ts";
 import { createTestApi, type TestApi } from "../support/api.ts";
-import { createGitRepository, type GitRepository } from "../support/git-repository.ts";
+import { CONFIG, createGitRepository, object, type GitRepository } from "../support/git-repository.ts";
 import { bundleSync } from "../support/git-sync-world.ts";
 
 const SECRET = "planted-webhook-secret";
@@ -147,10 +147,6 @@ async function until(what: string, holds: () => Promise<boolean>, deadlineMs = 6
   }
 }
 
-const object = (kind: string, name: string, spec: string): string =>
-  `apiVersion: myriarch.dev/v1alpha1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
-const CONFIG =
-  "{receivers: {otlp: {}}, exporters: {debug: {}}, service: {pipelines: {metrics: {receivers: [otlp], exporters: [debug]}}}}";
 let pushes = 0;
 const push = (): Promise<string> =>
   repository.push(`push ${(pushes += 1)}`, {

@@ -6,7 +6,7 @@ import { decodeHealth, encodeAgentToServer } from "../../src/protocol/codec.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { description, eventually, health, newUid, silentLog, startAgent, startOpamp } from "../support/opamp.ts";
 import type { OpampSetup } from "../support/opamp.ts";
-import { seededChance } from "../support/replicas.ts";
+import { seededChance } from "../support/seeded-chance.ts";
 
 const SEED = Number(process.env["MYRIARCH_SEED"] ?? Date.now() % 2 ** 31);
 const LONG_MS = 2_000;

@@ -8,6 +8,7 @@ import type { AgentToServer, ServerToAgent } from "../../src/protocol/messages.t
 import { transaction } from "../../src/store/database.ts";
 import { deleteAgent } from "../../src/store/forget-agents.ts";
 import { createEnrollmentToken, revokeToken, rotateEnrollmentToken } from "../../src/store/tokens.ts";
+import { agentRow, agentRowWhere, type AgentRow } from "../support/agent-rows.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { httpAgent } from "../support/http-agent.ts";
 import { description, eventually, health, newUid, startAgent, startOpamp } from "../support/opamp.ts";
@@ -61,15 +62,10 @@ function start(
   agents.push(agent);
   return agent;
 }
-type Row = Record<string, unknown>;
-const rowOf = async (uid: string): Promise<Row | undefined> =>
-  (await db.pool.query<Row>("select * from agents where uid = $1", [uid])).rows[0];
-const rowWhere = (uid: string, what: string, fits: (row: Row) => boolean): Promise<Row> =>
-  eventually(what, async () => {
-    const row = await rowOf(uid);
-    return row !== undefined && fits(row) && row;
-  });
-const isConnected = (row: Row): boolean => row["connected"] === true;
+const rowOf = (uid: string) => agentRow(db.pool, uid);
+const rowWhere = (uid: string, what: string, fits: (row: AgentRow) => boolean) =>
+  agentRowWhere(db.pool, uid, what, fits);
+const isConnected = (row: AgentRow): boolean => row["connected"] === true;
 
 /** One process of an agent, with a counter of its own; it may have several connections. */
 function processOf(uid: string, state: Partial<AgentToServer>, at = one) {

@@ -14,7 +14,8 @@ import { transaction } from "../../src/store/database.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { startFront, type Front } from "../support/front.ts";
 import { eventually, silentLog } from "../support/opamp.ts";
-import { enroll, seededChance, startReplicas, type Replica, type Replicas } from "../support/replicas.ts";
+import { enroll, startReplicas, type Replica, type Replicas } from "../support/replicas.ts";
+import { seededChance } from "../support/seeded-chance.ts";
 
 const FULL = process.env["MYRIARCH_FULL"] === "1";
 const SEED = Number(process.env["MYRIARCH_SEED"] ?? 20_261_130);

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { WebSocket } from "ws";
 import { decodeServerToAgent, encodeAgentToServer } from "../../src/protocol/codec.ts";
 import type { ServerToAgent } from "../../src/protocol/messages.ts";
+import { agentRow, agentRowWhere, type AgentRow } from "../support/agent-rows.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { description, eventually, health, newUid, startAgent, startOpamp } from "../support/opamp.ts";
 import type { OpampSetup, TestAgent, Transport } from "../support/opamp.ts";
@@ -76,14 +77,9 @@ const startUpdater = (host: string, collector: string, more: { token?: string } 
     }),
   );
 
-type Row = Record<string, unknown>;
-const rowOf = async (uid: string): Promise<Row | undefined> =>
-  (await db.pool.query<Row>("select * from agents where uid = $1", [uid])).rows[0];
-const rowWhere = (uid: string, what: string, fits: (row: Row) => boolean): Promise<Row> =>
-  eventually(what, async () => {
-    const row = await rowOf(uid);
-    return row !== undefined && fits(row) && row;
-  });
+const rowOf = (uid: string) => agentRow(db.pool, uid);
+const rowWhere = (uid: string, what: string, fits: (row: AgentRow) => boolean) =>
+  agentRowWhere(db.pool, uid, what, fits);
 
 describe("the door", () => {
   const knock = (headers: Record<string, string>, path = "/v1/opamp", endpoint = opamp.endpoint) =>

@@ -8,9 +8,18 @@ import { createListenerServer } from "../../src/api/listener.ts";
 import { CHANNELS } from "../../src/domain/channels.ts";
 import { createAgentClient, type AgentClient } from "../../src/protocol/agent-client.ts";
 import { encodeAgentToServer } from "../../src/protocol/codec.ts";
+import { agentRow } from "../support/agent-rows.ts";
 import { createTestAuthority, type Issued, type TestAuthority } from "../support/certificates.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { description, eventually, newUid, silentLog, startOpamp, type OpampSetup } from "../support/opamp.ts";
+import {
+  description,
+  eventually,
+  newUid,
+  silentLog,
+  startOpamp,
+  upgradeStatus,
+  type OpampSetup,
+} from "../support/opamp.ts";
 
 let db: TestDatabase;
 let opamp: OpampSetup;
@@ -38,17 +47,11 @@ const serverCertificate = () => authority.issue({ commonName: "server", dns: ["l
 
 type Shown = Partial<Issued> & { authorization?: string };
 
-/** The status of an upgrade: 101, or the refusal. */
-async function knock({ cert, key, authorization }: Shown): Promise<number> {
+/** The status of an upgrade. */
+function knock({ cert, key, authorization }: Shown): Promise<number> {
   const headers = authorization === undefined ? {} : { authorization };
   const socket = new WebSocket(opamp.endpoint, { ca: authority.ca, headers, ...(cert && { cert, key }) });
-  const status = await new Promise<number>((resolve, reject) => {
-    socket.once("open", () => resolve(101));
-    socket.once("unexpected-response", (_, response) => resolve(response.statusCode ?? 0));
-    socket.once("error", reject);
-  });
-  socket.terminate();
-  return status;
+  return upgradeStatus(socket);
 }
 
 const poll = (shown: Shown): Promise<number> =>
@@ -81,8 +84,7 @@ function start(shown: Issued, name: string, host: string, more: Record<string, s
   client.start();
   return client;
 }
-const rowOf = async (uid: string) =>
-  (await db.pool.query<Record<string, unknown>>("select * from agents where uid = $1", [uid])).rows[0];
+const rowOf = (uid: string) => agentRow(db.pool, uid);
 
 describe.each([
   ["WebSocket", 101, knock],

@@ -55,3 +55,10 @@ export async function createGitRepository(branch = "main"): Promise<GitRepositor
     remove: () => rm(folder, { recursive: true, force: true }),
   };
 }
+
+/** The text of an object; `spec` is YAML in one line. */
+export const object = (kind: string, name: string, spec: string): string =>
+  `apiVersion: myriarch.dev/v1alpha1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
+/** The least that a collector runs, for the `config` of a Blueprint. */
+export const CONFIG =
+  "{receivers: {otlp: {}}, exporters: {debug: {}}, service: {pipelines: {metrics: {receivers: [otlp], exporters: [debug]}}}}";

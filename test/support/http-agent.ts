@@ -2,6 +2,7 @@
 import { request as plain, type RequestOptions } from "node:http";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { decodeServerToAgent, encodeAgentToServer } from "../../src/protocol/codec.ts";
+import { STATE_KEYS } from "../../src/protocol/agent-client.ts";
 import type { AgentClient, AgentClientOptions, StateKey } from "../../src/protocol/agent-client.ts";
 import { hasBit, SERVER_FLAG } from "../../src/protocol/messages.ts";
 import type { AgentToServer, ServerToAgent } from "../../src/protocol/messages.ts";
@@ -77,15 +78,6 @@ export function httpAgent(of: {
   };
 }
 
-const STATE_KEYS: readonly StateKey[] = [
-  "agentDescription",
-  "health",
-  "effectiveConfig",
-  "remoteConfigStatus",
-  "packageStatuses",
-  "customCapabilities",
-  "availableComponents",
-];
 const POLL_MS = 40;
 
 /** The agent's end as tests know it from the WebSocket, but polling: quick, so that no test waits for it. */

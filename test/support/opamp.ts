@@ -3,6 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { RequestListener, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
+import type { WebSocket } from "ws";
 import { createListenerServer, type ListenerTls } from "../../src/api/listener.ts";
 import { createOpampServer, type OpampDeps, type OpampServer, type OpampSettings } from "../../src/api/opamp/server.ts";
 import { CHANNELS } from "../../src/domain/channels.ts";
@@ -179,4 +180,15 @@ export async function eventually<T>(
     if (performance.now() > until) throw new Error(`waited ${deadlineMs} ms for: ${what}`);
     await pause(20);
   }
+}
+
+/** The status of an upgrade: 101, or the refusal. The socket is ended. */
+export async function upgradeStatus(socket: WebSocket): Promise<number> {
+  const status = await new Promise<number>((resolve, reject) => {
+    socket.once("open", () => resolve(101));
+    socket.once("unexpected-response", (_, response) => resolve(response.statusCode ?? 0));
+    socket.once("error", reject);
+  });
+  socket.terminate();
+  return status;
 }

@@ -8,6 +8,7 @@ import { applyReport, blankRecord } from "./apply-report.ts";
 import { packageMessage, sendableOf } from "./offer-message.ts";
 import { plainReply } from "./plain-way.ts";
 import { createSeal } from "./seal.ts";
+import { seededChance } from "../../../test/support/seeded-chance.ts";
 
 const UID = "0190a1b2-c3d4-7e8f-9a0b-1c2d3e4f5061";
 
@@ -65,15 +66,6 @@ describe("the accept quota", () => {
     expect(admit(before, 10, 0, 0)).toEqual({ admitted: true, quota: { tokens: 4, promised: 0, atMs: 0 } });
   });
 });
-
-/** The same numbers in [0, 1) for the same seed. */
-function seededChance(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 describe("sealing", () => {
   const [a, b] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
