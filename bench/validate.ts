@@ -14,7 +14,7 @@ import { parseAllDocuments } from "yaml";
 import { readFolder } from "../src/activities/git-reader/read-folder.ts";
 import { createJudge, DEFAULT_BUDGET } from "../src/activities/git-reader/run-validation.ts";
 import { DEFAULT_LIMITS, type RepositoryFile } from "../src/domain/gitops/repository-files.ts";
-import { atMost, atMostTimes } from "./report.ts";
+import { atMost, atMostTimes, median } from "./report.ts";
 import { createRepository, LARGEST, USUAL, type RepositorySize } from "./validate-repository.ts";
 
 const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 5);
@@ -135,9 +135,4 @@ function edited(file: RepositoryFile): RepositoryFile {
   const text = new TextDecoder().decode(file.bytes).replace(/batch_size: \d+/, "batch_size: 777");
   const bytes = new TextEncoder().encode(text);
   return { ...file, bytes, size: bytes.length };
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addCounts, countLine, countReport } from "./counts.ts";
+import { addCounts, countLine, countReport, describeFailures } from "./counts.ts";
 
 const file = (status: string, ...tests: string[]) => ({
   status,
@@ -30,4 +30,28 @@ test("counts add up", () => {
     failed: 22,
     skipped: 33,
   });
+});
+
+test("what failed is told in a few lines: each test with its message, and a file that did not load", () => {
+  const failures = describeFailures(
+    {
+      ...report(1, 1, 0),
+      testResults: [
+        { name: "/here/a.test.ts", status: "passed", assertionResults: [{ status: "passed", fullName: "fine" }] },
+        {
+          name: "/here/b.test.ts",
+          status: "failed",
+          assertionResults: [
+            { status: "failed", fullName: "adds up", failureMessages: ["expected 1 to be 2\n1\n2\n3\n4\n5\n6"] },
+          ],
+        },
+        { name: "/here/c.test.ts", status: "failed", message: "Cannot find module", assertionResults: [] },
+      ],
+    },
+    "/here",
+  );
+  expect(failures).toEqual([
+    "FAILED b.test.ts: adds up\n    expected 1 to be 2\n    1\n    2\n    3\n    4\n    5",
+    "FAILED c.test.ts\n    Cannot find module",
+  ]);
 });

@@ -27,12 +27,17 @@ export const sumCounts = (file: string): Counts =>
     .map((line) => JSON.parse(line) as Counts)
     .reduce(addCounts, NONE);
 
-type Report = {
+export type Report = {
   numPassedTests: number;
   numFailedTests: number;
   numPendingTests: number;
   numTodoTests: number;
-  testResults: { status: string; assertionResults: { status: string }[] }[];
+  testResults: {
+    name?: string;
+    status: string;
+    message?: string;
+    assertionResults: { status: string; fullName?: string; failureMessages?: string[] | null }[];
+  }[];
 };
 
 /** Counts of vitest's JSON report. A file that failed without a failed test (it did not load) is one failure. */
@@ -48,3 +53,25 @@ export function countReport(report: Report, exitCode: number | null): Counts {
     skipped: report.numPendingTests + report.numTodoTests,
   };
 }
+
+const LINES_OF_A_FAILURE = 6;
+
+/** What failed, a few lines each, for the end of a long run: of its output the end may be all that is kept. */
+export function describeFailures({ testResults }: Report, root: string): string[] {
+  return testResults.flatMap(({ name = "?", status, message = "", assertionResults }) => {
+    const file = name.startsWith(root) ? name.slice(root.length + 1) : name;
+    const failed = assertionResults.filter((test) => test.status === "failed");
+    if (failed.length === 0) return status === "failed" ? [`FAILED ${file}\n${shorten(message)}`] : [];
+    return failed.map(
+      ({ fullName = "?", failureMessages }) =>
+        `FAILED ${file}: ${fullName}\n${shorten((failureMessages ?? []).join("\n"))}`,
+    );
+  });
+}
+
+const shorten = (text: string): string =>
+  text
+    .split("\n")
+    .slice(0, LINES_OF_A_FAILURE)
+    .map((line) => `    ${line.slice(0, 200)}`)
+    .join("\n");

@@ -9,7 +9,16 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { addCounts, countLine, countReport, NONE, recordCounts, type Counts } from "./counts.ts";
+import {
+  addCounts,
+  countLine,
+  countReport,
+  describeFailures,
+  NONE,
+  recordCounts,
+  type Counts,
+  type Report,
+} from "./counts.ts";
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const DEFAULT = ["unit", "workflow", "integration", "e2e"];
@@ -30,6 +39,7 @@ const projects = wanted.length > 0 ? wanted : [...DEFAULT, ...(own.includes("--o
 
 let sum: Counts = NONE;
 const lines: string[] = [];
+const failures: string[] = [];
 for (const project of projects) {
   const started = performance.now();
   const counts = await runProject(project);
@@ -37,6 +47,7 @@ for (const project of projects) {
   lines.push(`${project.padEnd(12)} ${countLine(counts)} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
 }
 recordCounts(sum);
+if (failures.length > 0) console.log(`\n${failures.join("\n")}`);
 console.log(`\n${lines.join("\n")}\n${countLine(sum)}`);
 process.exitCode = sum.failed > 0 ? 1 : 0;
 
@@ -58,8 +69,10 @@ async function runProject(project: string): Promise<Counts> {
     const text = await readFile(report, "utf8").catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw error;
     });
-    if (text !== undefined) return countReport(JSON.parse(text) as Parameters<typeof countReport>[0], exitCode);
-    return exitCode === 0 ? NONE : { ...NONE, failed: 1 };
+    if (text === undefined) return exitCode === 0 ? NONE : { ...NONE, failed: 1 };
+    const result = JSON.parse(text) as Report;
+    failures.push(...describeFailures(result, ROOT));
+    return countReport(result, exitCode);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

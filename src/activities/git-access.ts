@@ -7,6 +7,8 @@ export type GitCredentials = {
   sshKeyFile?: string | undefined;
   knownHostsFile?: string | undefined;
 };
+/** A remote, and how long it may take. */
+export type GitPeer = Pick<GitRemoteSettings, "url" | "timeoutMs" | "credentials">;
 export type GitAccess = {
   env: Record<string, string>;
   /** Options before the command. */
@@ -45,7 +47,7 @@ export const localEnvironment = (): Record<string, string> => ({
 });
 
 /** For the commands that talk to the remote. */
-export async function gitAccess({ url, timeoutMs, credentials }: GitRemoteSettings): Promise<GitAccess> {
+export async function gitAccess({ url, timeoutMs, credentials }: GitPeer): Promise<GitAccess> {
   const seconds = Math.max(1, Math.ceil(timeoutMs / 1000));
   const token = (await credentials?.token?.())?.trim() ?? "";
   const isWeb = /^https?:\/\//.test(url);

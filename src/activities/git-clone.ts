@@ -5,9 +5,9 @@
 import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { explainGitFailure } from "../domain/gitops/git-failure.ts";
-import { redactGitText } from "../domain/gitops/remote-names.ts";
 import { gitAccess } from "./git-access.ts";
 import { cloneFolderOf, removeAbandoned, type CloneFolder } from "./git-clone-folder.ts";
+import { fetchRefs } from "./git-fetch.ts";
 import { GitFailed, runGit } from "./git-process.ts";
 import type { GitRemoteSettings } from "./git-remote.ts";
 
@@ -86,16 +86,8 @@ async function markInUse(folder: string): Promise<void> {
   await utimes(folder, now, now);
 }
 
-async function fetchInto(cwd: string, settings: GitRemoteSettings, signal?: AbortSignal): Promise<void> {
-  const { env, config, secrets } = await gitAccess(settings);
-  const options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--depth=1"];
-  const refspec = `+refs/heads/${settings.branch}:${HEAD_REF}`;
-  const args = [...config, "fetch", ...options, "--", settings.url, refspec];
-  await runGit(args, { cwd, env, timeoutMs: settings.timeoutMs, signal }).catch((error: unknown) => {
-    if (!(error instanceof GitFailed)) throw error;
-    throw new GitFailed(redactGitText(error.message, secrets), { cause: error.cause });
-  });
-}
+const fetchInto = (cwd: string, settings: GitRemoteSettings, signal?: AbortSignal): Promise<void> =>
+  fetchRefs(cwd, settings, { refspecs: [`+refs/heads/${settings.branch}:${HEAD_REF}`], shallow: true, signal });
 
 /** False when the packs could not be made one. */
 async function packIfMany(folder: string, settings: GitRemoteSettings, signal?: AbortSignal): Promise<boolean> {

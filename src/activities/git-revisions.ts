@@ -8,8 +8,9 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Limits, RepositoryFile } from "../domain/gitops/repository-files.ts";
-import { judgeBranch, judgeGitUrl, judgeRevision, redactGitText } from "../domain/gitops/remote-names.ts";
-import { gitAccess, localEnvironment, type GitCredentials } from "./git-access.ts";
+import { judgeBranch, judgeGitUrl, judgeRevision } from "../domain/gitops/remote-names.ts";
+import { localEnvironment, type GitCredentials } from "./git-access.ts";
+import { fetchRefs } from "./git-fetch.ts";
 import { readFiles } from "./git-objects.ts";
 import { GitFailed, runGit } from "./git-process.ts";
 
@@ -112,7 +113,11 @@ async function fetchRef(remote: RemoteToRead, folder: string, ref: string): Prom
   if (problem !== undefined) throw new GitFailed(`the ref ${problem}`);
   for (const name of candidatesOf(ref)) {
     try {
-      return await fetchInto(remote, folder, ["--depth=1"], [`+${name}:${FETCHED}`]);
+      return await fetchRefs(folder, remote, {
+        refspecs: [`+${name}:${FETCHED}`],
+        shallow: true,
+        signal: remote.signal,
+      });
     } catch (error) {
       if (!(error instanceof GitFailed) || !NO_SUCH_REF.test(error.message)) throw error;
     }
@@ -120,7 +125,7 @@ async function fetchRef(remote: RemoteToRead, folder: string, ref: string): Prom
   const none = (cause?: unknown): GitFailed =>
     new GitFailed(`the repository has no branch, tag or commit ${ref || "HEAD"}`, { cause });
   if (!SHORT_COMMIT.test(ref)) throw none();
-  await fetchInto(remote, folder, [], [...EVERYTHING]);
+  await fetchRefs(folder, remote, { refspecs: EVERYTHING, shallow: false, signal: remote.signal });
   const commit = await askCommit(folder, ref, { ...remote, folder }).catch((error: unknown) => {
     throw remote.signal?.aborted === true ? error : none(error);
   });
@@ -137,25 +142,9 @@ const EVERYTHING = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"] as
 
 /** `HEAD`, `HEAD~2` and the like mean the remote's own. */
 async function fetchHistory(remote: RemoteToRead, folder: string): Promise<void> {
-  await fetchInto(remote, folder, [], [...EVERYTHING, `+HEAD:${FETCHED}`]);
+  const refspecs = [...EVERYTHING, `+HEAD:${FETCHED}`];
+  await fetchRefs(folder, remote, { refspecs, shallow: false, signal: remote.signal });
   await askGit(["update-ref", "--no-deref", "HEAD", FETCHED], { ...remote, folder });
-}
-
-async function fetchInto(remote: RemoteToRead, cwd: string, depth: string[], refspecs: string[]): Promise<void> {
-  const { url, credentials, timeoutMs, signal } = remote;
-  const { env, config, secrets } = await gitAccess({
-    url,
-    timeoutMs,
-    credentials,
-    branch: "",
-    path: "",
-    cloneDir: cwd,
-  });
-  const options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", ...depth];
-  const args = [...config, "fetch", ...options, "--", url, ...refspecs];
-  await runGit(args, { cwd, env, timeoutMs, signal }).catch((error: unknown) => {
-    throw error instanceof GitFailed ? new GitFailed(redactGitText(error.message, secrets), { cause: error }) : error;
-  });
 }
 
 async function askCommit(folder: string, revision: string, place: Place, options: string[] = []): Promise<string> {

@@ -2,6 +2,8 @@
  * Conversation rules of one agent: when the server must ask for everything, and who owns an instance UID
  * (OpAMP: sequence numbers and duplicates; decisions, "Server": a UID belongs to the credential that registered it).
  */
+import { isOtherHost } from "../update/link.ts";
+
 /**
  * Whether to ask for full state. `last`: highest sequence number known of this agent; undefined: nothing is known of it.
  * The first message of a process is 0 with everything in it; each next one is one more, also over a new connection.
@@ -59,7 +61,7 @@ export function judgeOwnership(owner: Owner | undefined, claim: Claim, rivalry?:
   const returned =
     rivalry !== undefined && claim.sequence > rivalry.sequence && (last === undefined || last <= rivalry.sequence);
   if (last !== undefined && claim.sequence === last + 1n && !returned) return { do: "take", moved, rivalry };
-  if (differs(owner.hostName, claim.hostName))
+  if (isOtherHost(owner.hostName, claim.hostName ?? ""))
     return { do: "rename", because: "the instance UID is in use on another host", moved };
   const displaced = { sequence: last ?? 0n, startTimeNanos: owner.startTimeNanos, returns: rivalry?.returns ?? 0 };
   // Some clients begin to count at one.
@@ -85,6 +87,3 @@ function judgeTwoProcesses(
   const because = "two processes use the instance UID at once";
   return { do: returned && owner.held === "here" ? "rename_holder" : "rename", because, moved };
 }
-
-const differs = (a: string, b: string | undefined): boolean =>
-  b !== undefined && a !== "" && b !== "" && a.toLowerCase() !== b.toLowerCase();

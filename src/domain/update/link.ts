@@ -15,11 +15,13 @@ export function judgeLink(updater: LinkSide, named: boolean, collector: LinkTarg
     return none(`the agent that it names is no collector but ${collector.kind}: is its remote configuration off?`);
   if (collector.credential !== updater.credential)
     return mismatch("updater and collector registered with different credentials");
-  if (differs(updater.hostName, collector.hostName))
+  if (isOtherHost(updater.hostName, collector.hostName))
     return mismatch(`the updater runs on ${updater.hostName}, the collector on ${collector.hostName}`);
   return { link: "linked", reason: "same credential and host" };
 }
 
 const none = (reason: string): Link => ({ link: "none", reason });
 const mismatch = (reason: string): Link => ({ link: "mismatch", reason });
-const differs = (a: string, b: string): boolean => a !== "" && b !== "" && a.toLowerCase() !== b.toLowerCase();
+/** Whether two reported host names are those of two hosts: case does not count, and who reports none may be anybody. */
+export const isOtherHost = (a: string, b: string): boolean =>
+  a !== "" && b !== "" && a.toLowerCase() !== b.toLowerCase();
