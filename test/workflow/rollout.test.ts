@@ -183,9 +183,14 @@ test("an empty wave is skipped and asks for no approval", () =>
   ));
 
 test("the query and the list show the rollout, and its history replays", () =>
-  run(CANARY_REST, async ({ memory, handle, until }) => {
-    await until("it waits", () => memory.state() === "waiting_approval");
-    expect(await handle.query(progress)).toMatchObject({ state: "waiting_approval", version: "0.162.0" });
+  run(CANARY_REST, async ({ handle, until }) => {
+    // the rows say so a moment before the workflow does
+    let shown: { state?: string } | undefined;
+    await until("it says that it waits", async () => {
+      shown = await handle.query<{ state?: string }, []>(progress);
+      return shown.state === "waiting_approval";
+    });
+    expect(shown).toMatchObject({ fleet: "demo", version: "0.162.0" });
     await send.update(handle, "approve");
     await handle.result();
     const history = await handle.fetchHistory();

@@ -3,9 +3,10 @@
  * refused with a hint. Environment variables may override scalars and lists (of scalars by commas, of maps as JSON). Shared by the configuration
  * files of all programs.
  */
-import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import { isMap, isNode, isPair, isScalar, isSeq, parseDocument, type LineCounter } from "yaml";
 import type { Document, Node, YAMLMap } from "yaml";
 import { z } from "zod";
+import { linesOf } from "../yaml-lines.ts";
 import { closest } from "./closest.ts";
 
 export type ConfigIssue = {
@@ -35,10 +36,10 @@ export function readStrictYaml<S extends z.ZodObject>(
   file: string,
   overrides: Overrides = new Map(),
 ): StrictResult<z.output<S>> {
-  const lines = new LineCounter();
+  const lines = linesOf(text);
   if (text.length > MAX_BYTES)
     return { ok: false, issues: [issue(file, { line: 1, col: 1 }, "", `larger than ${MAX_BYTES} bytes`)] };
-  const document = parseDocument(text, { version: "1.2", merge: false, uniqueKeys: true, lineCounter: lines });
+  const document = parseDocument(text, { version: "1.2", merge: false, uniqueKeys: true });
   const broken = document.errors.map((error) =>
     issue(file, lines.linePos(error.pos[0]), "", error.message.split("\n")[0]?.replace(/ at line .*$/, "") ?? ""),
   );

@@ -3,7 +3,8 @@
  * (explicit keys win, the first of several merges wins), no duplicate keys, bounded expansion. It reports everything that
  * is wrong and still returns what could be read, so that later checks do not report consequences.
  */
-import { Composer, isScalar, LineCounter, parseAllDocuments, Parser, type CST, type Document } from "yaml";
+import { Composer, isScalar, parseAllDocuments, Parser, type CST, type Document } from "yaml";
+import { linesOf } from "../yaml-lines.ts";
 import type { Plain } from "./plain.ts";
 import { broken, convertDocument, MAX_NODES, tooDeep } from "./yaml-convert.ts";
 import { conflictOf, explainSyntax, withoutEchoes } from "./yaml-messages.ts";
@@ -20,12 +21,12 @@ export function readYaml(bytes: Uint8Array): YamlFile {
   const text = decodeUtf8(bytes);
   if (text === undefined)
     return unreadable({ ...broken({ line: 1, column: 1 }, "the file is not UTF-8"), hint: "save it as UTF-8" });
-  const lines = new LineCounter();
+  const lines = linesOf(text);
   const at = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col) };
   };
-  const parsed = parse(text, lines);
+  const parsed = parse(text);
   if (parsed === undefined) return unreadable(tooDeep({ line: 1, column: 1 }));
   const syntax = syntaxProblems(parsed, text, at);
   const problems: Problem[] = [];
@@ -69,7 +70,7 @@ const decodeUtf8 = (bytes: Uint8Array): string | undefined => {
 };
 
 /** The parser descends by recursion; nesting that exhausts the stack is the file's fault, not ours. */
-function parse(text: string, lines: LineCounter): Document.Parsed[] | undefined {
+function parse(text: string): Document.Parsed[] | undefined {
   try {
     const parsed = parseAllDocuments(text, {
       version: "1.2",
@@ -78,7 +79,6 @@ function parse(text: string, lines: LineCounter): Document.Parsed[] | undefined 
       resolveKnownTags: false,
       intAsBigInt: true,
       prettyErrors: false,
-      lineCounter: lines,
       logLevel: "error",
     });
     return [...parsed] as Document.Parsed[];
