@@ -185,10 +185,10 @@ test("an empty wave is skipped and asks for no approval", () =>
 test("the query and the list show the rollout, and its history replays", () =>
   run(CANARY_REST, async ({ handle, until }) => {
     // the rows say so a moment before the workflow does
-    let shown: { state?: string } | undefined;
+    let shown: { state: string } | null = null;
     await until("it says that it waits", async () => {
-      shown = await handle.query<{ state?: string }, []>(progress);
-      return shown.state === "waiting_approval";
+      shown = (await handle.query(progress)) as { state: string } | null;
+      return shown?.state === "waiting_approval";
     });
     expect(shown).toMatchObject({ fleet: "demo", version: "0.162.0" });
     await send.update(handle, "approve");
