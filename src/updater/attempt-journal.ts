@@ -17,6 +17,8 @@ const Entry = z.strictObject({
   previous: z.strictObject({ version: z.string(), binarySha256: z.string() }).nullable(),
   /** Why it is being rolled back; empty while swapping. */
   cause: z.string(),
+  /** A seed of a container's image; absent for the package of an attempt. */
+  source: z.literal("image").optional(),
 });
 export type JournalEntry = z.output<typeof Entry>;
 export const JOURNAL_FILE = "journal.json";

@@ -11,12 +11,11 @@ import { normalizeVersion } from "../domain/update/version.ts";
 import type { AttemptJournal } from "./attempt-journal.ts";
 import type { AttemptTracker } from "./attempt-tracker.ts";
 import type { Clock } from "./clock.ts";
-import type { Reached } from "./crash-points.ts";
 import type { DownloadHeaders, Downloader } from "./download.ts";
 import type { Files } from "./files.ts";
 import type { HealthDeps, HealthSettings } from "./health.ts";
 import type { Log, ServiceManager } from "./host/service.ts";
-import { STAGING_PREFIX, writeMarker, type Active, type Layout } from "./layout.ts";
+import { STAGING_PREFIX, writeMarker, type Active, type InstallMarker, type Layout } from "./layout.ts";
 import { preflight, type Preflight } from "./preflight.ts";
 import { swap } from "./swap.ts";
 import { unpack } from "./unpack.ts";
@@ -39,7 +38,7 @@ type AllowedOffer = Proven<Allowed, "policy">;
 type SpooledArchive = { path: string; sha256: string };
 type VerifiedArchive = Proven<SpooledArchive, "digest and signature">;
 export type StagedBinary = Proven<
-  { folder: string; version: string; archiveSha256: string; binarySha256: string },
+  { folder: string; version: string; archiveSha256: string; binarySha256: string; source: InstallMarker["source"] },
   "preflight"
 >;
 
@@ -58,9 +57,8 @@ export type HostDeps = {
   health: { settings: HealthSettings; deps: HealthDeps };
   policy: DowngradePolicy & { allowedUrlPrefixes: readonly string[] };
   limits: { maxArchiveBytes: number; idleTimeoutMs: number; keepVersions: number };
-  preflight: { validate: Preflight["validate"]; lastRemoteConfig: string; timeoutMs?: number };
+  preflight: Omit<Preflight, "binaryPath" | "version"> & { timeoutMs?: number };
   spoolDir: string;
-  reached: Reached;
   onProgress?: (bytes: number, ofBytes: number | undefined) => void;
 };
 
@@ -99,7 +97,7 @@ function holdsArchive({ active, offer, version }: AllowedOffer): boolean {
 }
 
 async function spool({ offer }: AllowedOffer, tracker: AttemptTracker, host: HostDeps): Promise<SpooledArchive> {
-  const archive = await host.download({
+  return await host.download({
     url: offer.url,
     headers: offer.headers,
     allowedUrlPrefixes: host.policy.allowedUrlPrefixes,
@@ -109,8 +107,6 @@ async function spool({ offer }: AllowedOffer, tracker: AttemptTracker, host: Hos
     signal: tracker.signal,
     ...(host.onProgress === undefined ? {} : { onProgress: host.onProgress }),
   });
-  host.reached("downloaded");
-  return archive;
 }
 
 async function verify(
@@ -121,7 +117,6 @@ async function verify(
   if (archive.sha256 !== offer.contentHash)
     throw new StepError("verification", `the archive is ${archive.sha256}, the offer says ${offer.contentHash}`);
   await host.verifySignature(offer.signature, archive.sha256, version);
-  host.reached("verified");
   return archive as VerifiedArchive;
 }
 
@@ -138,8 +133,7 @@ async function stage(archive: VerifiedArchive, { version }: AllowedOffer, host: 
   await preflight({ binaryPath: join(folder, binary), version, ...checks }, host.clock, host.log, timeoutMs);
   const binarySha256 = await files.hash(join(folder, binary));
   if (binarySha256 === undefined) throw new StepError("preflight", "the binary removed itself while it was tried");
-  host.reached("staged");
-  return { folder, version, archiveSha256: archive.sha256, binarySha256 } as StagedBinary;
+  return { folder, version, archiveSha256: archive.sha256, binarySha256, source: "package" } as StagedBinary;
 }
 
 /**

@@ -21,7 +21,8 @@ const REPLACED_PREFIX = ".replaced-";
 const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 const Marker = z.strictObject({
   version: z.string(),
-  archiveSha256: hex64,
+  /** Empty for a container's seed: it came from no archive. */
+  archiveSha256: z.union([hex64, z.literal("")]),
   binarySha256: hex64,
   /** Active before this one; empty if none. */
   previousVersion: z.string(),

@@ -34,10 +34,17 @@ export type Recovered =
   | { repair: Repair; ok: true; version: string }
   | { repair: Repair; ok: false; error: string };
 
-export type RecoverDeps = { host: HostDeps; state: State; backoff: Backoff; signal?: AbortSignal };
+export type RecoverDeps = {
+  host: HostDeps;
+  state: State;
+  backoff: Backoff;
+  /** A container's seed was taken back: it is not tried at each start. Called before the journal goes. */
+  seedTakenBack?: (seed: JournalEntry, cause: string) => Promise<void>;
+  signal?: AbortSignal;
+};
 
 /** Brings the host to one version and closes the attempt that was cut off. Throws only when it is cancelled. */
-export async function recover({ host, state, backoff, signal }: RecoverDeps): Promise<Recovered> {
+export async function recover({ host, state, backoff, seedTakenBack, signal }: RecoverDeps): Promise<Recovered> {
   await discard(host);
   const report = await lastReport(host, state);
   const journal = await host.journal.read();
@@ -53,11 +60,20 @@ export async function recover({ host, state, backoff, signal }: RecoverDeps): Pr
       await state.storeAttempt(closeInterrupted(report, interrupted(report), host.clock.nowNanos()));
     return { repair: "none" };
   }
+  if (entry.source === "image" && entry.previous === null && active === undefined) {
+    await host.journal.clear(); // cut off before anything was active: the volume is still empty and is seeded again
+    return { repair: "none" };
+  }
   const repair = REPAIR[entry.phase][whatIsOnDisk(active, entry)];
   host.log.warn({ phase: entry.phase, active: active?.version, repair }, "repairing a host that was cut off");
   const outcome = await mend(repair, entry, host, signal);
-  if (report !== undefined) await state.storeAttempt(closeReport(report, entry, outcome, host));
-  if (outcome.ok && outcome.repair === "roll_back") await backoff.remember(entry.archiveSha256, outcome.cause);
+  if (entry.source === "image") {
+    // no attempt of the server's: the component goes on showing the last one
+    if (outcome.ok && outcome.repair === "roll_back") await seedTakenBack?.(entry, outcome.cause);
+  } else {
+    if (report !== undefined) await state.storeAttempt(closeReport(report, entry, outcome, host));
+    if (outcome.ok && outcome.repair === "roll_back") await backoff.remember(entry.archiveSha256, outcome.cause);
+  }
   if (!outcome.ok) return { repair: outcome.repair, ok: false, error: outcome.error };
   await finish(host);
   return { repair: outcome.repair, ok: true, version: outcome.version };

@@ -8,23 +8,32 @@ import { waitHealthy } from "./health.ts";
 import type { HostDeps, StagedBinary } from "./install.ts";
 import { writeMarker } from "./layout.ts";
 
-/** Marker, move, journal, stop, activate, start, health. Throws at the step that failed; the caller decides the way back. */
-export async function swap(binary: StagedBinary, tracker: AttemptTracker, host: HostDeps): Promise<void> {
-  const { layout, journal, service, reached } = host;
+/** What hears of a swap's steps: the tracker of an attempt, or whoever seeds a container. */
+export type SwapWatch = Pick<AttemptTracker, "stopping" | "stepDone">;
+
+/**
+ * Marker, move, journal, stop, activate, start, health. Throws at the step that failed; the caller decides the way back.
+ * `signal` cuts the wait for health short and is for seeds only: with the container everything on it ends, and the journal stays.
+ */
+export async function swap(
+  binary: StagedBinary,
+  tracker: SwapWatch,
+  host: HostDeps,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { layout, journal, service } = host;
   const previous = await layout.active();
   const installedAt = new Date(Number(host.clock.nowNanos() / 1_000_000n)).toISOString();
-  const { version, archiveSha256, binarySha256 } = binary;
+  const { version, archiveSha256, binarySha256, source } = binary;
   await writeMarker(host.files, binary.folder, {
     version,
     archiveSha256,
     binarySha256,
     previousVersion: previous?.version ?? "",
     installedAt,
-    source: "package",
+    source,
   });
-  reached("marker_written");
   await layout.place(binary.folder, version);
-  reached("placed");
   await journal.write({
     phase: "swapping",
     version,
@@ -32,21 +41,17 @@ export async function swap(binary: StagedBinary, tracker: AttemptTracker, host: 
     binarySha256,
     previous: previous === undefined ? null : { version: previous.version, binarySha256: previous.binarySha256 },
     cause: "",
+    ...(source === "image" && { source }),
   });
-  reached("journal_written");
   tracker.stopping();
+  host.health.deps.mending?.begin();
   await service.stop();
-  reached("stopped");
   await layout.activate(version);
-  reached("activated");
   await tracker.stepDone();
   await service.start();
-  reached("started");
   await tracker.stepDone();
-  await waitHealthy(host.health.settings, host.health.deps);
-  reached("healthy");
+  await waitHealthy(host.health.settings, host.health.deps, signal);
   await tracker.stepDone();
-  reached("closed");
   await finish(host);
 }
 
@@ -70,20 +75,15 @@ export async function rollBack(
   host: HostDeps,
   signal?: AbortSignal,
 ): Promise<void> {
-  const { layout, journal, service, log, reached } = host;
+  const { layout, journal, service, log } = host;
   try {
     await journal.write({ ...entry, phase: "rolling_back" });
   } catch (error) {
     // a full disk: the entry of the swap still stands and leads back as well
     log.error({ error: String(error) }, "the journal could not be written; rolling back without");
   }
-  reached("rollback_journaled");
   await service.stop();
-  reached("rollback_stopped");
   await layout.activate(entry.previous.version);
-  reached("rollback_activated");
   await service.start();
-  reached("rollback_started");
   await waitHealthy(host.health.settings, host.health.deps, signal);
-  reached("rollback_healthy");
 }
