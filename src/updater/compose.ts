@@ -1,45 +1,58 @@
-/** Builds the host program's parts from its settings. */
+/**
+ * Builds the host program's parts from its settings. What only an attempt needs (HTTP client, verifier) is loaded by the
+ * first one: the program waits most of its life, on hosts whose memory is not ours.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { failure } from "../domain/errors.ts";
 import { createAgentClient, type AgentClientOptions } from "../protocol/agent-client.ts";
-import { loadTrustedRoot } from "../verify/policy.ts";
-import { readSignature, verifyArtifactSignature } from "../verify/signature.ts";
 import { createJournal } from "./attempt-journal.ts";
 import { systemClock } from "./clock.ts";
 import type { UpdaterSettings } from "./config.ts";
-import type { Reached } from "./crash-points.ts";
-import { createDownloader } from "./download.ts";
-import { systemFiles } from "./files.ts";
+import type { Downloader } from "./download.ts";
+import type { Perform } from "./effect.ts";
+import type { HostPorts } from "./fault-points.ts";
+import type { Files } from "./files.ts";
+import { findHolders, judgeMetricsPort } from "./host/ports.ts";
 import { createProcessManager } from "./host/process.ts";
+import { isCollectorOf, listProcesses } from "./host/processes.ts";
 import type { Log, ServiceManager } from "./host/service.ts";
 import { createSystemdManager, type RunCommand } from "./host/systemd.ts";
-import { createWindowsManager } from "./host/windows.ts";
+import { createWindowsManager, patientFiles } from "./host/windows.ts";
 import type { HostDeps, VerifySignature } from "./install.ts";
 import { Layout } from "./layout.ts";
 import { runProgram } from "./run-program.ts";
+import { createStartMending, type StartMending } from "./start-mending.ts";
 import type { StateFolder } from "./state-file.ts";
+import type { RootKeeper } from "../verify/tuf-root.ts";
 
-export type Composition = { host: HostDeps; folder: StateFolder };
+export type Composition = {
+  host: HostDeps;
+  folder: StateFolder;
+  /** Where no root file is named: the root by TUF, to be kept fresh while the program runs. */
+  rootKeeper: RootKeeper | undefined;
+};
 
-/** Everything real. `reached` is for tests; in production it does nothing. */
-export function compose(settings: UpdaterSettings, log: Log, reached: Reached): Composition {
-  const folder: StateFolder = { folder: settings.stateDir, files: systemFiles, log };
-  const service = createService(settings, log);
+/** Everything real. */
+export function compose(settings: UpdaterSettings, log: Log, ports: HostPorts): Composition {
+  const files = settings.supervisor.manager === "windows" ? patientFiles(ports.files, systemClock) : ports.files;
+  const folder: StateFolder = { folder: settings.stateDir, files, log };
+  const service = ports.service(createService(settings, log, ports.perform));
+  const rootKeeper = keeperOf(settings, log);
   const { update, supervisor, collector } = settings;
   const effectiveConfig = collector.effectiveConfigFile ?? join(supervisor.storageDir, "effective.yaml");
   const host: HostDeps = {
-    files: systemFiles,
+    files,
     clock: systemClock,
     log,
     layout: new Layout(
       { installDir: settings.installDir, binary: settings.binary, activation: update.activation },
-      systemFiles,
+      files,
     ),
     service,
     journal: createJournal(folder),
-    download: createDownloader({ files: systemFiles, clock: systemClock, log, tls: readTls(settings) }),
-    verifySignature: signatureRule(settings.update),
+    download: downloader(settings, files, log),
+    verifySignature: signatureRule(settings.update, rootKeeper),
     health: {
       settings: {
         supervisorUrl: supervisor.healthUrl,
@@ -48,7 +61,11 @@ export function compose(settings: UpdaterSettings, log: Log, reached: Reached): 
         intervalMs: update.healthInterval,
         timeoutMs: update.healthTimeout,
       },
-      deps: { clock: systemClock, isServiceRunning: async () => await service.isRunning() },
+      deps: {
+        clock: systemClock,
+        isServiceRunning: async () => await service.isRunning(),
+        mending: mendingOf(settings, { service, files, log }),
+      },
     },
     policy: update,
     limits: {
@@ -60,24 +77,50 @@ export function compose(settings: UpdaterSettings, log: Log, reached: Reached): 
       validate: update.preflightValidate
         ? { effectiveConfig, account: async () => await service.account() }
         : undefined,
-      lastRemoteConfig: join(supervisor.storageDir, "last_recv_remote_config.dat"),
+      lastRemoteConfig: savedConfigOf(settings),
+      effectiveConfig,
+      portProblem: async () => judgeMetricsPort(await findHolders(), await listProcesses(), collectorsOf(settings)),
     },
     spoolDir: join(settings.stateDir, "spool"),
-    reached,
   };
-  return { host, folder };
+  return { host, folder, rootKeeper };
 }
 
-function createService(settings: UpdaterSettings, log: Log): ServiceManager {
+const savedConfigOf = ({ supervisor }: UpdaterSettings): string =>
+  join(supervisor.storageDir, "last_recv_remote_config.dat");
+
+const collectorsOf = ({ installDir, binary }: UpdaterSettings) => isCollectorOf(installDir, binary);
+
+function mendingOf(settings: UpdaterSettings, deps: Pick<HostDeps, "service" | "files" | "log">): StartMending {
+  return createStartMending({
+    ...deps,
+    clock: systemClock,
+    savedConfig: savedConfigOf(settings),
+    agentLog: join(settings.supervisor.storageDir, "agent.log"),
+    isCollector: collectorsOf(settings),
+    holders: findHolders,
+  });
+}
+
+/** Certificates are read now: a file that is missing is told at the start. */
+function downloader(settings: UpdaterSettings, files: Files, log: Log): Downloader {
+  const deps = { files, clock: systemClock, log, tls: readTls(settings) };
+  return async (download) => {
+    const { createDownloader } = await import("./download.ts");
+    return await createDownloader(deps)(download);
+  };
+}
+
+function createService(settings: UpdaterSettings, log: Log, perform: Perform): ServiceManager {
   const { supervisor, installDir, binary, stateDir } = settings;
   const { service = "", command = [], user, environmentFile, stopTimeout: stopTimeoutMs } = supervisor;
   const clock = systemClock;
   const run: RunCommand = async (file, args, timeoutMs) => await runProgram({ file, args, timeoutMs }, clock);
   if (supervisor.manager === "systemd")
-    return createSystemdManager({ service, installDir, binary, stopTimeoutMs, run, clock, log });
+    return createSystemdManager({ service, installDir, binary, stopTimeoutMs, run, clock, log, perform });
   if (supervisor.manager === "windows") return createWindowsManager({ service, installDir, stopTimeoutMs, run, clock });
   const logFile = join(stateDir, "supervisor.log");
-  const options = { command, installDir, binary, logFile, user, environmentFile, stopTimeoutMs, clock, log };
+  const options = { command, installDir, binary, logFile, user, environmentFile, stopTimeoutMs, clock, log, perform };
   return createProcessManager(options);
 }
 
@@ -86,20 +129,46 @@ type SignatureSettings = Pick<
   "trustedRootFile" | "requireSignature" | "certificateIdentityRegexp" | "certificateOidcIssuer"
 >;
 
-/** The root is read at each verification: a missing or broken one fails the attempt, and a mended one counts at once. */
-export function signatureRule(update: SignatureSettings): VerifySignature {
+/** The root by TUF; its library is loaded when it is asked for the first time. Undefined where a root file is named. */
+function keeperOf({ update, stateDir }: UpdaterSettings, log: Log): RootKeeper | undefined {
+  if (update.trustedRootFile !== "") return undefined;
+  const source = {
+    mirrorUrl: update.tufMirrorUrl,
+    rootFile: update.tufRootFile === "" ? undefined : update.tufRootFile,
+    cacheFolder: join(stateDir, "tuf"),
+  };
+  let opened: Promise<RootKeeper> | undefined;
+  const open = async (): Promise<RootKeeper> => {
+    opened ??= import("../verify/tuf-root.ts").then(({ createRootKeeper }) =>
+      createRootKeeper(source, { clock: systemClock, log }),
+    );
+    return await opened;
+  };
+  return {
+    trust: async () => await (await open()).trust(),
+    keepFresh: async (signal) => await (await open()).keepFresh(signal),
+  };
+}
+
+/**
+ * A root file is read at each verification: a missing or broken one fails the attempt, and a mended one counts at once.
+ * Where none is named, `byTuf` gives the root.
+ */
+export function signatureRule(update: SignatureSettings, byTuf?: Pick<RootKeeper, "trust">): VerifySignature {
   const { trustedRootFile, requireSignature: required } = update;
   const identity = { pattern: update.certificateIdentityRegexp };
   return async (raw, sha256Hex, version) => {
+    const { readSignature, verifyArtifactSignature } = await import("../verify/signature.ts");
+    const { loadTrustedRoot } = await import("../verify/policy.ts");
     const signature = readSignature(raw);
     if (signature.kind === "legacy") throw failure("signature_legacy", undefined);
     if (signature.kind === "none") {
       if (required) throw failure("signature_missing", undefined);
       return;
     }
-    if (trustedRootFile === "")
-      throw failure("trusted_root_unreadable", { message: "update.trustedRootFile is not set" });
-    const policy = { trust: await loadTrustedRoot(trustedRootFile), identity, issuer: update.certificateOidcIssuer };
+    const trust = trustedRootFile === "" ? await byTuf?.trust() : await loadTrustedRoot(trustedRootFile);
+    if (trust === undefined) throw failure("trusted_root_unreadable", { message: "update.trustedRootFile is not set" });
+    const policy = { trust, identity, issuer: update.certificateOidcIssuer };
     verifyArtifactSignature({ signature, sha256Hex, required, version, policy });
   };
 }

@@ -4,8 +4,9 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { constants, createReadStream } from "node:fs";
-import { lstat, mkdir, open, readdir, readFile, readlink, rename, rm, statfs, symlink } from "node:fs/promises";
-import { dirname } from "node:path";
+import { lstat, open, readdir, readFile, readlink, stat, statfs } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { systemCalls, type FileCalls } from "./file-calls.ts";
 
 export type OutputFile = {
   write: (chunk: Uint8Array) => Promise<void>;
@@ -52,62 +53,6 @@ async function absentAs<T>(work: Promise<T>, otherwise: T, codes: readonly strin
   }
 }
 
-/** Windows cannot open a folder to flush it; its rename is durable with the journal of the file system. */
-async function syncFolder(path: string): Promise<void> {
-  if (process.platform === "win32") return;
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
-async function renameDurably(from: string, to: string): Promise<void> {
-  await rename(from, to);
-  await syncFolder(dirname(to));
-  if (dirname(from) !== dirname(to)) await absentAs(syncFolder(dirname(from)), undefined);
-}
-
-/** Writes beside `path` with `fill`, then takes its place. Leaves nothing behind when it fails. */
-async function replaceDurably(path: string, mode: number, fill: (file: OutputFile) => Promise<void>): Promise<void> {
-  const beside = temporary(path);
-  try {
-    const file = await create(beside, mode);
-    try {
-      await fill(file);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await renameDurably(beside, path);
-  } catch (error) {
-    await rm(beside, { force: true });
-    throw error;
-  }
-}
-
-async function create(path: string, mode: number): Promise<OutputFile> {
-  const handle = await open(path, "wx", mode);
-  await handle.chmod(mode); // the umask must not decide who may run a collector
-  let position = 0;
-  return {
-    write: async (chunk) => {
-      for (let done = 0; done < chunk.byteLength;) {
-        const { bytesWritten } = await handle.write(chunk, done, chunk.byteLength - done, position);
-        done += bytesWritten;
-        position += bytesWritten;
-      }
-    },
-    restart: async () => {
-      await handle.truncate(0);
-      position = 0;
-    },
-    sync: async () => await handle.sync(),
-    close: async () => await handle.close(),
-  };
-}
-
 async function hash(path: string): Promise<string | undefined> {
   const found = await absentAs(lstat(path), undefined, ["ENOENT", "ENOTDIR"]);
   if (found === undefined) return undefined;
@@ -117,37 +62,105 @@ async function hash(path: string): Promise<string | undefined> {
   return sum.digest("hex");
 }
 
-export const systemFiles: Files = {
-  read: (path) => absentAs<string | undefined>(readFile(path, "utf8"), undefined),
-  writeDurably: (path, data, mode = 0o600) =>
-    replaceDurably(path, mode, async (file) => await file.write(Buffer.from(data))),
-  rename: renameDurably,
-  replaceSymlink: async (target, path) => {
+/** The files of this system, by the calls that change them. */
+export function createFiles(calls: FileCalls): Files {
+  const { replace, ...durable } = durableWrites(calls);
+  return {
+    read: (path) => absentAs<string | undefined>(readFile(path, "utf8"), undefined),
+    ...durable,
+    writeDurably: (path, data, mode = 0o600) =>
+      replace(path, mode, async (file) => await file.write(Buffer.from(data))),
+    copyDurably: (from, to, mode) =>
+      replace(to, mode, async (file) => {
+        for await (const chunk of createReadStream(from, { highWaterMark: 1 << 20 })) await file.write(chunk as Buffer);
+      }),
+    remove: (path) => remove(calls, path),
+    makeFolder: (path, mode = 0o755) => makeFolder(calls, path, mode),
+    list: (path) => absentAs<string[]>(readdir(path), []),
+    readLink: (path) => absentAs<string | undefined>(readlink(path), undefined, ["ENOENT", "EINVAL", "UNKNOWN"]),
+    hash,
+    freeBytes: async (path) => {
+      const { bavail, bsize } = await statfs(path);
+      return bavail * bsize;
+    },
+  };
+}
+
+function durableWrites(calls: FileCalls) {
+  const create = (path: string, mode: number) => createFile(calls, path, mode);
+  const removeFile = (path: string) => absentAs(calls.unlink(path), undefined);
+
+  async function rename(from: string, to: string): Promise<void> {
+    await calls.rename(from, to);
+    await calls.syncFolder(dirname(to));
+    if (dirname(from) !== dirname(to)) await absentAs(calls.syncFolder(dirname(from)), undefined);
+  }
+  /** Lets `make` put something beside `path`, which then takes its place. Leaves nothing behind when it fails. */
+  async function takePlace(path: string, make: (beside: string) => Promise<void>): Promise<void> {
     const beside = temporary(path);
-    await symlink(target, beside);
     try {
-      await renameDurably(beside, path);
+      await make(beside);
+      await rename(beside, path);
     } catch (error) {
-      await rm(beside, { force: true });
+      await removeFile(beside).catch(() => undefined); // the first error counts; the sweep of a start takes the rest
       throw error;
     }
-  },
-  copyDurably: async (from, to, mode) => {
-    await replaceDurably(to, mode, async (file) => {
-      for await (const chunk of createReadStream(from, { highWaterMark: 1 << 20 })) await file.write(chunk as Buffer);
+  }
+  const replace = async (path: string, mode: number, fill: (file: OutputFile) => Promise<void>) =>
+    await takePlace(path, async (beside) => {
+      const file = await create(beside, mode);
+      try {
+        await fill(file);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
     });
-  },
-  remove: async (path) => await rm(path, { recursive: true, force: true }),
-  makeFolder: async (path, mode = 0o755) => void (await mkdir(path, { recursive: true, mode })),
-  list: (path) => absentAs<string[]>(readdir(path), []),
-  readLink: (path) => absentAs<string | undefined>(readlink(path), undefined, ["ENOENT", "EINVAL", "UNKNOWN"]),
-  hash,
-  create,
-  freeBytes: async (path) => {
-    const { bavail, bsize } = await statfs(path);
-    return bavail * bsize;
-  },
-};
+  const replaceSymlink = async (target: string, path: string) =>
+    await takePlace(path, async (beside) => await calls.symlink(target, beside));
+  return { create, rename, replace, replaceSymlink };
+}
+
+async function createFile(calls: FileCalls, path: string, mode: number): Promise<OutputFile> {
+  const file = await calls.create(path, mode);
+  try {
+    await file.chmod(mode); // the umask must not decide who may run a collector
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+  let position = 0;
+  return {
+    write: async (chunk) => {
+      await file.write(chunk, position);
+      position += chunk.byteLength;
+    },
+    restart: async () => {
+      await file.truncate();
+      position = 0;
+    },
+    sync: async () => await file.sync(),
+    close: async () => await file.close(),
+  };
+}
+
+/** File by file: each removal is a call of its own. */
+async function remove(calls: FileCalls, path: string): Promise<void> {
+  const found = await absentAs(lstat(path), undefined, ["ENOENT", "ENOTDIR"]);
+  if (found === undefined) return;
+  if (!found.isDirectory()) return await absentAs(calls.unlink(path), undefined);
+  for (const name of await readdir(path)) await remove(calls, join(path, name));
+  await absentAs(calls.rmdir(path), undefined);
+}
+
+async function makeFolder(calls: FileCalls, path: string, mode: number): Promise<void> {
+  const found = await absentAs(stat(path), undefined);
+  if (found?.isDirectory() === true) return;
+  if (found === undefined && dirname(path) !== path) await makeFolder(calls, dirname(path), mode);
+  await calls.mkdir(path, mode);
+}
+
+export const systemFiles: Files = createFiles(systemCalls);
 
 /** Files of the less trusted supervisor account are never larger than this. */
 export const MAX_FOREIGN_BYTES = 16 * 1024 ** 2;

@@ -2,8 +2,9 @@
  * The updater's own folders: made when missing, refused when another account could write into them, and locked, because
  * two updaters on one host would undo each other's work.
  */
-import { mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { systemFiles, TEMPORARY, type Files } from "./files.ts";
 import { listProcesses } from "./host/processes.ts";
 
 /** Something a person must mend before the program can start. */
@@ -30,16 +31,19 @@ const LOCK = "lock";
 const TRIES = 3;
 
 /** Takes the one lock of a state folder. Throws `CannotStart` while another updater that lives holds it. */
-export async function lockFolder(folder: string): Promise<Lock> {
+export async function lockFolder(folder: string, files: Files = systemFiles): Promise<Lock> {
   const path = join(folder, LOCK);
   const own = (await listProcesses()).find(({ pid }) => pid === process.pid);
   const mine = JSON.stringify({ pid: process.pid, started: own?.started ?? "" });
   for (let tries = 0; tries < TRIES; tries++) {
     try {
-      const handle = await open(path, "wx", 0o600);
-      await handle.writeFile(mine);
-      await handle.close();
-      return { release: async () => await rm(path, { force: true }) };
+      const file = await files.create(path, 0o600);
+      try {
+        await file.write(Buffer.from(mine));
+      } finally {
+        await file.close();
+      }
+      return { release: async () => await files.remove(path) };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
@@ -47,8 +51,9 @@ export async function lockFolder(folder: string): Promise<Lock> {
     const owner = await aliveOwner(held);
     if (owner !== undefined) throw new CannotStart(`another updater (process ${owner}) uses ${folder}`);
     // moved first: of two that found the same dead owner only one takes its lock away
-    await rename(path, `${path}.${process.pid}`).catch(() => undefined);
-    await rm(`${path}.${process.pid}`, { force: true });
+    const aside = `${path}${TEMPORARY}${process.pid}`; // swept at the next start, should we die in between
+    await files.rename(path, aside).catch(() => undefined);
+    await files.remove(aside);
   }
   throw new CannotStart(`the lock ${path} cannot be taken`);
 }

@@ -69,13 +69,61 @@ const update = async (version: string, over: Partial<HostDeps> = {}) =>
   await attempt(offerOf(archive(version), server), over);
 const stepsOf = (report: UpdateAttempt) => Object.fromEntries(report.steps.map(({ step, status }) => [step, status]));
 
+/** What each part of an attempt leaves behind when it is done, in order. */
+const MILESTONE = {
+  downloaded: "sync <state>/spool/archive-*",
+  unpacked: "sync <install>/versions/.staging-*/otelcol-contrib",
+  marked: "rename <install>/versions/.staging-*/install.json",
+  placed: "rename <install>/versions/0.161.0",
+  journaled: "rename <state>/journal.json",
+  stopped: "stop",
+  activated: "rename <install>/current",
+  started: "start",
+  closed: "unlink <state>/journal.json",
+} as const;
+const MILESTONES: readonly string[] = Object.values(MILESTONE);
+
 describe("an update", () => {
+  it("verifying covers hash, signature, unpacking and preflight; installing covers marker, journal, stop, activation", async () => {
+    const covered = new Map<string, string[]>();
+    let step = "downloading";
+    const note = (what: string) => void covered.set(step, [...(covered.get(step) ?? []), what]);
+    const ports = host.watched((effect) => {
+      const [name] = Object.entries(MILESTONE).find(([, it]) => it === effect) ?? [];
+      if (name !== undefined) note(name);
+    });
+    const deps = host.deps(server, authority, ports);
+    const tracker = await beginTracking(offerOf(archive("0.161.0"), server), deps, {
+      clock: deps.clock,
+      log: deps.log,
+      store: async () => undefined,
+      changed: ({ status }) => void (step = status),
+    });
+    const portProblem = async () => void note("preflight");
+    await runAttempt(offerOf(archive("0.161.0"), server), tracker, {
+      ...deps,
+      verifySignature: async (signature, digest, version) => {
+        note(digest === sha256(archive("0.161.0").bytes) ? "hash" : "wrong hash");
+        await deps.verifySignature(signature, digest, version);
+        note("signature");
+      },
+      preflight: { ...deps.preflight, portProblem: async () => (await portProblem(), undefined) },
+    });
+    expect(Object.fromEntries(covered)).toEqual({
+      downloading: ["downloaded"],
+      verifying: ["hash", "signature", "unpacked", "preflight"],
+      installing: ["marked", "placed", "journaled", "stopped", "activated"],
+      restarting: ["started"],
+      succeeded: ["closed"],
+    });
+  });
+
   it("goes through the steps in the contract's order and ends with the new version active and marked", async () => {
     const reports: UpdateAttempt[] = [];
     const order: string[] = [];
     const report = await attempt(
       offerOf(archive("0.161.0"), server),
-      { reached: (point) => void order.push(point) },
+      host.watched((effect) => void (MILESTONES.includes(effect) && order.push(effect))),
       reports,
     );
     expect(report).toMatchObject({
@@ -93,19 +141,7 @@ describe("an update", () => {
       "health_check",
       "succeeded",
     ]);
-    expect(order).toEqual([
-      "downloaded",
-      "verified",
-      "staged",
-      "marker_written",
-      "placed",
-      "journal_written",
-      "stopped",
-      "activated",
-      "started",
-      "healthy",
-      "closed",
-    ]);
+    expect(order).toEqual(MILESTONES);
     expect(host.calls).toEqual(["stop 0.160.0", "start 0.161.0"]);
     expect([host.active, host.runs, host.journalExists, host.leftovers]).toEqual(["0.161.0", "0.161.0", false, []]);
     expect(host.marker("0.161.0")).toEqual({
@@ -325,20 +361,23 @@ describe("a failure before the stop changes nothing on the host", () => {
     unchanged();
   });
 
-  it.each(["downloaded", "verified", "staged", "placed", "journal_written"] as const)(
+  it.each(["downloaded", "unpacked", "marked", "placed", "journaled"] as const)(
     "a withdrawal after %s",
     async (point) => {
-      const deps = host.deps(server, authority);
+      let withdraw = (): unknown => undefined;
+      const deps = host.deps(
+        server,
+        authority,
+        host.watched((effect) => void (effect === MILESTONE[point] && withdraw())),
+      );
       const tracker = await beginTracking(offerOf(archive("0.161.0"), server), deps, {
         clock: deps.clock,
         log: deps.log,
         store: async () => undefined,
         changed: () => undefined,
       });
-      const report = await runAttempt(offerOf(archive("0.161.0"), server), tracker, {
-        ...deps,
-        reached: (at) => void (at === point && tracker.withdraw()),
-      });
+      withdraw = () => tracker.withdraw();
+      const report = await runAttempt(offerOf(archive("0.161.0"), server), tracker, deps);
       expect(report).toMatchObject({
         status: "failed",
         healthy: true,
@@ -349,7 +388,12 @@ describe("a failure before the stop changes nothing on the host", () => {
   );
 
   it("after the stop nothing is taken back", async () => {
-    const deps = host.deps(server, authority);
+    let withdraw = (): unknown => undefined;
+    const deps = host.deps(
+      server,
+      authority,
+      host.watched((effect) => void (effect === MILESTONE.stopped && withdraw())),
+    );
     const tracker = await beginTracking(offerOf(archive("0.161.0"), server), deps, {
       clock: deps.clock,
       log: deps.log,
@@ -357,10 +401,8 @@ describe("a failure before the stop changes nothing on the host", () => {
       changed: () => undefined,
     });
     const answers: boolean[] = [];
-    await runAttempt(offerOf(archive("0.161.0"), server), tracker, {
-      ...deps,
-      reached: (at) => void (at === "stopped" && answers.push(tracker.withdraw())),
-    });
+    withdraw = () => answers.push(tracker.withdraw());
+    await runAttempt(offerOf(archive("0.161.0"), server), tracker, deps);
     expect([answers, tracker.report.status]).toEqual([[false], "succeeded"]);
   });
 
@@ -461,6 +503,7 @@ describe("a failure after the stop is rolled back", () => {
   it("a report that cannot be stored does not keep the host from going back", async () => {
     host.healthOf = (version) => (version === "0.161.0" ? 503 : 200);
     let stopped = false;
+    const { service } = host.watched((effect) => void (stopped ||= effect === MILESTONE.stopped));
     const failing: typeof systemFiles = {
       ...systemFiles,
       writeDurably: async (path, data, mode) => {
@@ -468,10 +511,7 @@ describe("a failure after the stop is rolled back", () => {
         await systemFiles.writeDurably(path, data, mode);
       },
     };
-    const report = await update("0.161.0", {
-      files: failing,
-      reached: (point) => void (stopped ||= point === "stopped"),
-    });
+    const report = await update("0.161.0", { files: failing, service });
     expect([report.status, host.active, host.runs]).toEqual(["rolled_back", "0.160.0", "0.160.0"]);
   });
 });

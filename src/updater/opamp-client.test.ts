@@ -336,7 +336,7 @@ describe("an offer", () => {
 
   it("that is another set after the stop waits for the end", async () => {
     let sent: Promise<void> | undefined;
-    await start({ reached: (point) => void (point === "stopped" && (sent ??= wire.send(offer("0.162.0")))) });
+    await start(host.watched((effect) => void (effect === "stop" && (sent ??= wire.send(offer("0.162.0"))))));
     await wire.send(offer("0.161.0"));
     await wire.until(ended("succeeded", "0.162.0"));
     await sent;

@@ -3,11 +3,12 @@ import { randomBytes } from "node:crypto";
 import { openBackoff } from "./backoff.ts";
 import { compose, connectorOf } from "./compose.ts";
 import type { UpdaterSettings } from "./config.ts";
-import { crashAt } from "./crash-points.ts";
+import { hostPorts } from "./fault-points.ts";
 import { lockFolder, prepareFolder, tokenFileWarnings } from "./host-folder.ts";
 import type { Log } from "./host/service.ts";
 import { Updater } from "./opamp-client.ts";
 import { recover, type Recovered } from "./recover.ts";
+import { rootFileWarnings } from "./root-file.ts";
 import { sweepState } from "./state-file.ts";
 import { createState } from "./state.ts";
 
@@ -20,27 +21,25 @@ export type RunOptions = {
   env: NodeJS.ProcessEnv;
 };
 
-/** Crash points exist for tests only; a production environment cannot switch them on by accident. */
-const crashPointsOf = (env: NodeJS.ProcessEnv) =>
-  crashAt(env["NODE_ENV"] === "test" ? env["MYRIARCH_CRASH_AT"] : undefined);
-
 /** Prepares folders and the lock. Throws `CannotStart` with what a person must mend. */
 async function open({ settings, configFile, log, env }: RunOptions) {
   await prepareFolder(settings.stateDir, 0o700);
   await prepareFolder(settings.installDir, 0o755);
-  const lock = await lockFolder(settings.stateDir);
+  const ports = hostPorts(env, { state: settings.stateDir, install: settings.installDir });
+  const lock = await lockFolder(settings.stateDir, ports.files);
   try {
     const { token, tokenFile } = settings.server;
     const warnings = [
       ...(tokenFile === undefined ? [] : await tokenFileWarnings("server.tokenFile", tokenFile)),
       ...(token === undefined ? [] : await tokenFileWarnings("server.token", configFile)),
+      ...(await rootFileWarnings(settings)),
     ];
     for (const warning of warnings) log.warn({}, warning);
-    const { host, folder } = compose(settings, log, crashPointsOf(env));
+    const { host, folder, rootKeeper } = compose(settings, log, ports);
     await sweepState(folder);
     const state = createState(folder, host.clock, randomBytes);
     const backoff = await openBackoff(folder, host.clock, settings.update.failedRetryBackoff);
-    return { lock, host, state, backoff };
+    return { lock, host, state, backoff, rootKeeper };
   } catch (error) {
     await lock.release();
     throw error;
@@ -62,8 +61,10 @@ export async function recoverOnce(options: RunOptions, signal: AbortSignal): Pro
 /** Runs until `signal` is aborted; `ready` is called once the host is repaired and the connection begins. */
 export async function run(options: RunOptions, signal: AbortSignal, ready: () => void): Promise<void> {
   const { settings, version, log } = options;
-  const { lock, host, state, backoff } = await open(options);
+  const { lock, host, state, backoff, rootKeeper } = await open(options);
   try {
+    // beside everything else: a host without its root still recovers, and runs what it has
+    rootKeeper?.keepFresh(signal).catch((error: unknown) => log.error({ error: String(error) }, "no root by TUF"));
     const recovered = await recover({ host, state, backoff, signal });
     if (recovered.repair !== "none") log.warn({ ...recovered }, "recovered");
     else if (settings.supervisor.manager === "process") await startSupervisor();

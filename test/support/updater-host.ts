@@ -24,6 +24,7 @@ import { CONTRACT_DEFAULTS } from "../../src/domain/brand.ts";
 import { createJournal } from "../../src/updater/attempt-journal.ts";
 import type { Clock } from "../../src/updater/clock.ts";
 import { createDownloader } from "../../src/updater/download.ts";
+import { portsOf, shorten } from "../../src/updater/fault-points.ts";
 import { systemFiles, type Files } from "../../src/updater/files.ts";
 import type { ServiceManager } from "../../src/updater/host/service.ts";
 import { signatureRule } from "../../src/updater/compose.ts";
@@ -210,9 +211,22 @@ export class TestHost {
         if (this.stopFails-- > 0) throw new Error("does not stop");
         this.runs = undefined;
       },
+      saidSinceStart: async () => undefined,
+      supervisorPid: async () => undefined,
       account: async () => ({ uid: process.getuid?.(), gid: process.getgid?.(), environment: {} }),
       close: async () => undefined,
     };
+  }
+
+  /** Ports that tell each effect when it is done, as `kind path`; what is thrown then makes it fail. */
+  watched(told: (effect: string) => void): { files: Files; service: ServiceManager } {
+    const folders = { state: this.stateDir, install: this.installDir };
+    const { files, service } = portsOf(async (kind, target, work) => {
+      const result = await work();
+      told(`${kind} ${shorten(target, folders)}`.trimEnd());
+      return result;
+    });
+    return { files, service: service(this.service()) };
   }
 
   stateFolder(files: Files = systemFiles): StateFolder {
@@ -261,7 +275,6 @@ export class TestHost {
         timeoutMs: 5_000,
       },
       spoolDir: join(this.stateDir, "spool"),
-      reached: () => undefined,
       ...over,
     };
   }

@@ -9,6 +9,7 @@ import { open, rename, stat } from "node:fs/promises";
 import { promisify } from "node:util";
 import { StepError } from "../../domain/update/step-error.ts";
 import type { Clock } from "../clock.ts";
+import { performDirectly, type Perform } from "../effect.ts";
 import { readEnvironmentFile } from "./environment.ts";
 import { endLeftovers, isCollectorOf, isCommand, listProcesses, treeOf, type HostProcess } from "./processes.ts";
 import type { Log, ServiceAccount, ServiceManager } from "./service.ts";
@@ -24,9 +25,12 @@ export type ProcessManagerOptions = {
   stopTimeoutMs: number;
   clock: Clock;
   log: Log;
+  /** Starts and signals go through it; directly by default. */
+  perform?: Perform;
 };
 
 const MAX_LOG_BYTES = 16 * 1024 ** 2;
+const MAX_SAID_BYTES = 64 * 1024;
 const FIRST_RESTART_MS = 1_000;
 const LONGEST_RESTART_MS = 60_000;
 /** A supervisor that ran this long did start: the next restart is quick again. */
@@ -38,15 +42,19 @@ export function createProcessManager(options: ProcessManagerOptions): ServiceMan
 
 class ProcessManager implements ServiceManager {
   private readonly options: ProcessManagerOptions;
+  private readonly perform: Perform;
   private readonly isCollector: (it: HostProcess) => boolean;
   private readonly isSupervisor: (it: HostProcess) => boolean;
   private child: ChildProcess | undefined;
   private restart: AbortController | undefined;
   private backoffMs = FIRST_RESTART_MS;
   private turn: Promise<void> = Promise.resolve();
+  /** Size of the log when a start was last asked for; undefined before that. */
+  private logBytesAtStart: number | undefined;
 
   constructor(options: ProcessManagerOptions) {
     this.options = options;
+    this.perform = options.perform ?? performDirectly;
     this.isCollector = isCollectorOf(options.installDir, options.binary);
     this.isSupervisor = isCommand(options.command);
   }
@@ -67,6 +75,7 @@ class ProcessManager implements ServiceManager {
     await this.inTurn(async () => {
       if (this.child !== undefined) return;
       this.backoffMs = FIRST_RESTART_MS;
+      this.logBytesAtStart = (await stat(this.options.logFile).catch(() => undefined))?.size ?? 0;
       try {
         await this.endOrphans([]);
         await this.spawn();
@@ -85,6 +94,15 @@ class ProcessManager implements ServiceManager {
       if (child !== undefined) await this.endChild(child);
       await this.endOrphans(tree);
     });
+  }
+
+  async saidSinceStart(): Promise<string | undefined> {
+    if (this.logBytesAtStart === undefined) return undefined;
+    return await readEnd(this.options.logFile, this.logBytesAtStart);
+  }
+
+  async supervisorPid(): Promise<number | undefined> {
+    return this.child?.pid;
   }
 
   async account(): Promise<ServiceAccount> {
@@ -111,13 +129,17 @@ class ProcessManager implements ServiceManager {
     const startedAt = this.options.clock.monotonicMs();
     let child: ChildProcess;
     try {
-      child = spawn(program, args, {
-        env: await this.environment(),
-        stdio: ["ignore", log.fd, log.fd],
-        detached: true,
-        ...(uid === undefined || gid === undefined || uid === process.getuid?.() ? {} : { uid, gid }),
+      const env = await this.environment();
+      child = await this.perform("spawn", "supervisor", async () => {
+        const started = spawn(program, args, {
+          env,
+          stdio: ["ignore", log.fd, log.fd],
+          detached: true,
+          ...(uid === undefined || gid === undefined || uid === process.getuid?.() ? {} : { uid, gid }),
+        });
+        await once(started, "spawn");
+        return started;
       });
-      await once(child, "spawn");
     } catch (error) {
       throw new StepError("install", `the supervisor does not start (${codeOf(error)})`, error);
     } finally {
@@ -169,11 +191,11 @@ class ProcessManager implements ServiceManager {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, "exit");
     const cut = new AbortController();
-    child.kill("SIGINT");
+    await this.perform("signal", "SIGINT supervisor", async () => child.kill("SIGINT"));
     const late = this.options.clock.sleep(this.options.stopTimeoutMs, cut.signal).then(
-      () => {
+      async () => {
         this.options.log.warn({ pid: child.pid }, "the supervisor does not end on SIGINT; killing it");
-        child.kill("SIGKILL");
+        await this.perform("signal", "SIGKILL supervisor", async () => child.kill("SIGKILL"));
       },
       () => undefined, // it ended in time
     );
@@ -193,6 +215,7 @@ class ProcessManager implements ServiceManager {
       isSupervisor: this.isSupervisor,
       clock,
       log,
+      perform: this.perform,
     });
   }
 
@@ -224,6 +247,19 @@ export async function lookUpAccount(user: string): Promise<{ uid: number; gid: n
 function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : "unknown reason";
+}
+
+/** What a log holds from `from` on, its end when that is long; all of it when the log was begun anew since. */
+async function readEnd(path: string, from: number): Promise<string> {
+  const file = await open(path, "r");
+  try {
+    const { size } = await file.stat();
+    const begin = Math.max(size < from ? 0 : from, size - MAX_SAID_BYTES);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(size - begin), 0, size - begin, begin);
+    return buffer.toString("utf8", 0, bytesRead);
+  } finally {
+    await file.close();
+  }
 }
 
 /** Appends; a log that has grown is moved aside once, so that it never fills the disk. */

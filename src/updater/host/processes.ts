@@ -9,6 +9,7 @@ import { basename, sep } from "node:path";
 import { promisify } from "node:util";
 import { StepError } from "../../domain/update/step-error.ts";
 import type { Clock } from "../clock.ts";
+import { performDirectly, type Perform } from "../effect.ts";
 import type { Log } from "./service.ts";
 
 export type HostProcess = { pid: number; parent: number; started: string; args: string[]; executable: string };
@@ -95,17 +96,19 @@ export type Leftovers = {
   isSupervisor: (it: HostProcess) => boolean;
   clock: Clock;
   log: Log;
+  /** Each signal goes through it; directly by default. */
+  perform?: Perform | undefined;
 };
 
 /** Ends what `find` finds, gently first. Throws (class `install`) naming a process that does not end. */
-export async function endLeftovers({ find, isSupervisor, clock, log }: Leftovers): Promise<void> {
+export async function endLeftovers({ find, isSupervisor, clock, log, perform = performDirectly }: Leftovers): Promise<void> {
   let left = await find();
   for (const { signal, only, waitMs } of ENDING) {
     if (left.length === 0) return;
     const meant = left.filter((it) => only === "all" || isSupervisor(it));
     for (const { pid, args } of meant) {
       log.warn({ pid, program: args[0], signal }, "ending a leftover process");
-      signalPid(pid, signal);
+      await perform("signal", `${signal} leftover`, async () => signalPid(pid, signal));
     }
     const deadline = clock.monotonicMs() + (meant.length > 0 ? waitMs : 0);
     while (left.length > 0 && clock.monotonicMs() < deadline) {

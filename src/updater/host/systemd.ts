@@ -1,10 +1,11 @@
 /**
- * The supervisor as a systemd service. Everything goes through `systemctl`; `run` is the one outside thing, so that tests
- * assert command lines. The supervisor stops its collector on SIGINT only: a unit whose KillSignal is another one gets
- * SIGINT first.
+ * The supervisor as a systemd service. Everything goes through `systemctl` and `journalctl`; `run` is the one outside thing,
+ * so that tests assert command lines. The supervisor stops its collector on SIGINT only: a unit whose KillSignal is another
+ * one gets SIGINT first, and its time, since the stop's own signal would end the supervisor in the middle of that.
  */
 import { StepError } from "../../domain/update/step-error.ts";
 import type { Clock } from "../clock.ts";
+import type { Perform } from "../effect.ts";
 import type { ProgramResult } from "../run-program.ts";
 import { parseEnvironment, readEnvironmentFile } from "./environment.ts";
 import { lookUpAccount } from "./process.ts";
@@ -21,10 +22,13 @@ export type SystemdOptions = {
   clock: Clock;
   log: Log;
   list?: typeof listProcesses;
+  perform?: Perform;
 };
 
 const SIGINT = "2";
 const QUERY_MS = 30_000;
+const LOOK_EVERY_MS = 200;
+const SAID_LINES = "500";
 
 export function createSystemdManager(options: SystemdOptions): ServiceManager {
   const { service, run, clock, log, stopTimeoutMs } = options;
@@ -41,12 +45,33 @@ export function createSystemdManager(options: SystemdOptions): ServiceManager {
   }
   async function show(...names: string[]): Promise<Map<string, string>> {
     const { output } = await systemctl(["show", service, ...names.flatMap((name) => ["-p", name])]);
-    const lines = output.split("\n").map((line): [string, string] => {
+    const shown = new Map<string, string>();
+    for (const line of output.split("\n")) {
       const at = line.indexOf("=");
-      return [line.slice(0, at), line.slice(at + 1)];
-    });
-    return new Map(lines);
+      const [name, value] = [line.slice(0, at), line.slice(at + 1)];
+      const before = shown.get(name); // a property with several values comes on several lines
+      shown.set(name, before === undefined ? value : `${before}\n${value}`);
+    }
+    return shown;
   }
+  async function mainPid(): Promise<number | undefined> {
+    const pid = Number((await show("MainPID")).get("MainPID"));
+    return pid > 0 ? pid : undefined;
+  }
+  /** SIGINT to the supervisor alone; then waits until it has ended, as long as a stop may take. */
+  async function interrupt(): Promise<void> {
+    const pid = await mainPid();
+    if (pid === undefined) return;
+    const kill = async (whom: string) => await systemctl(["kill", `${whom}=main`, "--signal=SIGINT", service]);
+    if ((await kill("--kill-whom")).code !== 0) await kill("--kill-who"); // its name before systemd 252
+    const deadline = clock.monotonicMs() + stopTimeoutMs;
+    while ((await mainPid()) === pid && clock.monotonicMs() < deadline) await clock.sleep(LOOK_EVERY_MS);
+  }
+  const endOrphans = async (): Promise<void> => {
+    const find = async () => (await list()).filter(isCollector);
+    await endLeftovers({ find, isSupervisor: () => false, clock, log, perform: options.perform });
+  };
+  let startedAt: bigint | undefined;
 
   return {
     checkExists: async () => {
@@ -55,16 +80,24 @@ export function createSystemdManager(options: SystemdOptions): ServiceManager {
     },
     isRunning: async () => (await show("ActiveState")).get("ActiveState") === "active",
     start: async () => {
+      if ((await mainPid()) === undefined) await endOrphans(); // they would hold the ports
+      startedAt = clock.nowNanos();
       await systemctl(["reset-failed", service]); // a start limit that was hit must not keep the old version down
       await must(["start", service], stopTimeoutMs + QUERY_MS);
     },
     stop: async () => {
-      if ((await show("KillSignal")).get("KillSignal") !== SIGINT)
-        await systemctl(["kill", "--kill-whom=main", "--signal=SIGINT", service]);
+      if ((await show("KillSignal")).get("KillSignal") !== SIGINT) await interrupt();
       await must(["stop", service], stopTimeoutMs + QUERY_MS);
-      const find = async () => (await list()).filter(isCollector);
-      await endLeftovers({ find, isSupervisor: () => false, clock, log });
+      await endOrphans();
     },
+    saidSinceStart: async () => {
+      if (startedAt === undefined) return undefined;
+      const since = `--since=@${startedAt / 1_000_000_000n}`;
+      const args = ["--no-pager", "--output=cat", `--lines=${SAID_LINES}`, since, `--unit=${service}`];
+      const { code, output } = await run("journalctl", args, QUERY_MS);
+      return code === 0 ? output : undefined;
+    },
+    supervisorPid: mainPid,
     account: async () => await accountOf(await show("User", "Environment", "EnvironmentFiles")),
     close: async () => undefined, // the service is the system's and goes on
   };
@@ -73,8 +106,24 @@ export function createSystemdManager(options: SystemdOptions): ServiceManager {
 async function accountOf(shown: Map<string, string>): Promise<ServiceAccount> {
   const user = shown.get("User") ?? "";
   const ids = user === "" ? { uid: 0, gid: 0 } : await lookUpAccount(user);
-  const inline = parseEnvironment((shown.get("Environment") ?? "").split(" ").join("\n"));
-  const file = /^(\S+) \(ignore_errors=(yes|no)\)/.exec(shown.get("EnvironmentFiles") ?? "");
-  const fromFile = file?.[1] === undefined ? {} : await readEnvironmentFile(file[1]).catch(() => undefined);
-  return { ...ids, environment: fromFile === undefined ? undefined : { ...inline, ...fromFile } };
+  return { ...ids, environment: await environmentOf(shown) };
+}
+
+/** As systemd composes it: inline first, then each file. Undefined when a file that must be there cannot be read. */
+async function environmentOf(shown: Map<string, string>): Promise<Record<string, string> | undefined> {
+  // systemctl quotes an assignment as a whole when it has white space
+  const words = (shown.get("Environment") ?? "").match(/"(?:[^"\\]|\\.)*"|\S+/g) ?? [];
+  const lines = words.map((word) => (word.startsWith('"') ? word.slice(1, -1).replaceAll(/\\(.)/g, "$1") : word));
+  let environment = parseEnvironment(lines.join("\n"));
+  for (const line of (shown.get("EnvironmentFiles") ?? "").split("\n")) {
+    const [, file, optional] = /^(.+) \(ignore_errors=(yes|no)\)$/.exec(line) ?? [];
+    if (file === undefined) continue;
+    const read = await readEnvironmentFile(file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === undefined) throw error;
+      return undefined;
+    });
+    if (read === undefined && optional === "no") return undefined;
+    environment = { ...environment, ...read };
+  }
+  return environment;
 }
