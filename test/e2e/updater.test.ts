@@ -3,7 +3,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { BRAND } from "../../src/domain/brand.ts";
 import { PACKAGE_STATUS, textAttribute } from "../../src/protocol/messages.ts";
 import type { SigningAuthority } from "../../src/signing/authority.ts";
-import type { CRASH_POINTS } from "../../src/updater/crash-points.ts";
 import {
   openTestAuthority,
   removeAuthority,
@@ -110,22 +109,22 @@ describe("a real host", () => {
   });
 });
 
-/** One of each kind of moment; `recover.test.ts` dies before every single effect. */
-const MOMENTS: readonly (typeof CRASH_POINTS)[number][] = [
-  "placed",
-  "journal_written",
-  "stopped",
-  "activated",
-  "started",
-  "closed",
-  "rollback_activated",
-  "rollback_started",
+/** One of each kind of moment, with the demo collector; `npm run chaos -- updater` takes every single one. */
+const MOMENTS: readonly { name: string; at: string; status: "failed" | "succeeded" | "rolled_back"; new?: true }[] = [
+  { name: "placed", at: "after rename <install>/versions/0.161.0#1", status: "failed" },
+  { name: "journal written", at: "after rename <state>/journal.json#1", status: "failed" },
+  { name: "stopped", at: "after stop#1", status: "failed" },
+  { name: "activated", at: "after rename <install>/current#1", status: "failed", new: true },
+  { name: "started", at: "after start#2", status: "failed", new: true },
+  { name: "closed", at: "before unlink <state>/journal.json#1", status: "succeeded", new: true },
+  { name: "rollback activated", at: "after rename <install>/current#2", status: "rolled_back" },
+  { name: "rollback started", at: "after start#3", status: "rolled_back" },
 ];
 
 describe("killed at a named point, the next start brings the old or the new version, healthy", () => {
-  it.each(MOMENTS)("%s", async (point) => {
-    const rollback = point.startsWith("rollback");
-    await host.start(point);
+  it.each(MOMENTS)("$name", async ({ at, status, new: isNew }) => {
+    const rollback = status === "rolled_back";
+    await host.start(at);
     await host.opamp.until("updater", () => host.opamp.stateOf(true).instanceUid !== undefined);
     const archive = rollback ? broken : good;
     host.offer(archive);
@@ -137,14 +136,12 @@ describe("killed at a named point, the next start brings the old or the new vers
         .slice(before)
         .some(({ health }) => health?.componentHealthMap.has(BRAND.updateComponent) === true),
     );
-    const finished = ["activated", "started", "healthy", "closed"].includes(point);
-    expect(host.active).toBe(finished ? "0.161.0" : "0.160.0");
+    expect(host.active).toBe(isNew === true ? "0.161.0" : "0.160.0");
     expect(host.binaryVersion).toBe(`otelcol-contrib version ${host.active}`);
     expect(host.journalExists).toBe(false);
     await host.opamp.until("collector", () => host.reportedVersion === host.active);
     await onePair();
-    const expected = rollback ? "rolled_back" : point === "closed" ? "succeeded" : "failed";
-    expect(host.attempt).toMatchObject({ version: archive.version, status: expected, healthy: true });
-    if (expected === "failed") expect(host.attempt?.error).toContain("interrupted");
+    expect(host.attempt).toMatchObject({ version: archive.version, status, healthy: true });
+    if (status === "failed") expect(host.attempt?.error).toContain("interrupted");
   });
 });

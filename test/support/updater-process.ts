@@ -188,9 +188,10 @@ export class ProcessHost {
     writeFileSync(join(this.root, name), stringify(content), { mode: 0o600 });
   }
 
-  /** Starts the updater; resolves when it says that it is ready. With a crash point it may die before. */
-  async start(crashAt?: string): Promise<void> {
-    const env = { ...process.env, NODE_ENV: "test", ...(crashAt === undefined ? {} : { MYRIARCH_CRASH_AT: crashAt }) };
+  /** Starts the updater; resolves when it says that it is ready. It is killed at the named point (`fault-points.ts`). */
+  async start(killedAt?: string): Promise<void> {
+    const fault = killedAt === undefined ? {} : { MYRIARCH_FAULT: `kill:${killedAt}` };
+    const env = { ...process.env, NODE_ENV: "test", ...fault };
     const child = spawn(process.execPath, [UPDATER, "run", "--config", this.config], {
       env,
       stdio: ["ignore", "pipe", "pipe"],
