@@ -1,11 +1,23 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { encodeServerToAgent } from "../protocol/codec.ts";
 import { systemClock } from "./clock.ts";
 import { MAX_FOREIGN_BYTES, readForeignFile } from "./files.ts";
 import type { ServiceAccount } from "./host/service.ts";
-import { hasForeignProviders, namesVersion, preflight } from "./preflight.ts";
+import { hasForeignProviders, namesVersion, preflight, type Preflight } from "./preflight.ts";
+import { savedConfigProblem } from "./saved-config.ts";
 
 let root: string;
 let logged: string[];
@@ -16,7 +28,7 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 const log = {
   info: (_: object, text: string) => void logged.push(text),
-  warn: () => undefined,
+  warn: (_: object, text: string) => void logged.push(text),
   error: () => undefined,
 };
 
@@ -109,3 +121,191 @@ describe("files of the supervisor's account", () => {
       expect(await readForeignFile(join(root, name)), name).toBeUndefined();
   });
 });
+
+describe("validate as the supervisor's account", () => {
+  /** A collector that tells who it is, with which groups and environment, and whether it could read a file of root's. */
+  const teller = `#!/bin/sh
+case "$1" in --version) echo "otelcol version 0.161.0";;
+validate) { id -u; id -g; id -G; echo "$TOKEN"; cat ${"$"}(dirname "$0")/root-only 2>/dev/null || echo refused; } > /tmp/updater-teller-$PPID;; esac
+`;
+  const nobody = (): ServiceAccount => ({
+    uid: Number(execFileSync("id", ["-u", "nobody"]).toString()),
+    gid: Number(execFileSync("id", ["-g", "nobody"]).toString()),
+    environment: { TOKEN: "t", PATH: "/usr/bin:/bin" },
+  });
+  const told = `/tmp/updater-teller-${process.pid}`;
+  const root0 = process.getuid?.() === 0;
+  if (!root0) console.warn("skipped: only root can become the supervisor's account");
+
+  it.skipIf(!root0)(
+    "runs as root with that user, its group alone and its environment, whatever it provides",
+    async () => {
+      chmodSync(root, 0o755);
+      writeFileSync(join(root, "otelcol"), teller, { mode: 0o755 });
+      writeFileSync(join(root, "root-only"), "secret", { mode: 0o600 });
+      const effectiveConfig = config("token: ${file:/etc/shadow}\n");
+      const account = nobody();
+      chownSync(effectiveConfig, account.uid ?? 0, account.gid ?? 0);
+      const validate = { effectiveConfig, account: async () => account };
+      rmSync(told, { force: true });
+      try {
+        await preflight(
+          { binaryPath: join(root, "otelcol"), version: "0.161.0", lastRemoteConfig: join(root, "none"), validate },
+          systemClock,
+          log,
+        );
+        expect(readFileSync(told, "utf8").trim().split("\n")).toEqual([
+          String(account.uid),
+          String(account.gid),
+          String(account.gid),
+          "t",
+          "refused",
+        ]);
+      } finally {
+        rmSync(told, { force: true });
+      }
+    },
+  );
+
+  it("otherwise only for configurations without non-environment providers", async () => {
+    // an account that nobody here can become, or an environment that nobody knows
+    const foreign: ServiceAccount[] = [
+      { uid: undefined, gid: undefined, environment: { TOKEN: "t" } },
+      { ...ours, environment: undefined },
+      ...(root0 ? [] : [{ uid: 0, gid: 0, environment: { TOKEN: "t" } }]),
+    ];
+    for (const account of foreign) {
+      logged = [];
+      await check(config("bad: ${file:/etc/shadow}\n"), account);
+      expect(logged).toContain("preflight: validate skipped: providers");
+      await expect(check(config("bad: ${env:TOKEN}\n"), account)).rejects.toThrow(/^preflight: validate refuses/);
+    }
+  });
+});
+
+describe("components", () => {
+  /** A collector with these components; `validate` ends with `code`. */
+  function build(components: string, code = 0): string {
+    const path = join(root, "otelcol");
+    writeFileSync(join(root, "list.yaml"), components);
+    const script = `#!/bin/sh\ncase "$1" in --version) echo "otelcol version 0.161.0";;\ncomponents) echo "a warning" >&2; cat ${root}/list.yaml;;\nvalidate) exit ${code};; esac\n`;
+    writeFileSync(path, script, { mode: 0o755 });
+    return path;
+  }
+  const listed = (receivers: string, exporters = "nop, otlp_http", extensions = "opamp, health_check") =>
+    `buildinfo: {version: 0.161.0}\nreceivers: [${receivers}]\nprocessors:\n  - name: batch\n    module: m v1\nexporters: [${exporters}]\nextensions: [${extensions}]\n`;
+  const wanted =
+    "receivers: {otlp: {}, otlp/2: {}, kafka: {}}\nprocessors: {batch: {}}\nexporters: {otlphttp/x: {}}\nextensions: {opamp: {}}\n";
+  const judge = async (binaryPath: string, text: string, over: Partial<Preflight> = {}) =>
+    await preflight(
+      {
+        binaryPath,
+        version: "0.161.0",
+        lastRemoteConfig: join(root, "none"),
+        effectiveConfig: config(text),
+        validate: undefined,
+        ...over,
+      },
+      systemClock,
+      log,
+    );
+
+  it("that the effective configuration uses and the new build lacks are named", async () => {
+    await judge(build(listed("otlp, kafka, nop")), wanted);
+    await expect(judge(build(listed("otlp, nop", "nop")), wanted)).rejects.toThrow(
+      /^preflight: the new collector lacks exporters\/otlphttp, receivers\/kafka: /,
+    );
+  });
+
+  it("are named also where validate refuses them, but not where it understands them under another name", async () => {
+    const validate = { effectiveConfig: config(wanted), account: async () => ours };
+    await expect(judge(build(listed("otlp, nop"), 1), wanted, { validate })).rejects.toThrow(
+      /lacks receivers\/kafka: /,
+    );
+    await judge(build(listed("otlp, nop"), 0), wanted, { validate });
+    expect(logged).toContain("preflight: not listed, but the collector understands them");
+  });
+
+  it("that every supervisor needs: without the opamp extension it is refused, without nop it is warned of", async () => {
+    const without = build(listed("otlp, kafka, nop", "nop", "health_check"));
+    await expect(judge(without, "")).rejects.toThrow(/lacks extensions\/opamp: no supervisor can run it/);
+    await judge(build(listed("otlp, kafka", "otlp_http")), wanted);
+    expect(logged.join()).toContain("only sometimes");
+  });
+
+  it("of a long list are read to its end, and a build that prints none is not judged", async () => {
+    const many = Array.from({ length: 9_000 }, (_, at) => `receiver_number_${at}`).join(", ");
+    await judge(build(listed(`${many}, otlp, kafka, nop`)), wanted);
+    await judge(build("Error: unknown command\n"), wanted);
+    expect(logged).toContain("preflight: the components cannot be read");
+  });
+});
+
+describe("the supervisor's next start", () => {
+  const saved = (...bodies: string[]): string => {
+    const files = bodies.map((body, at): [string, { body: Uint8Array; contentType: string }] => [
+      `f${at}`,
+      { body: Buffer.from(body), contentType: "" },
+    ]);
+    const message = encodeServerToAgent({
+      instanceUid: "00000000-0000-0000-0000-000000000000",
+      flags: 0n,
+      capabilities: 0n,
+      remoteConfig: { config: new Map(files), configHash: Buffer.from("h") },
+    });
+    const path = join(root, "last_recv_remote_config.dat");
+    writeFileSync(path, remoteConfigOf(message));
+    return path;
+  };
+
+  // as the supervisor of upstream takes them (checked against it in test/interop)
+  it.each([
+    ["a mapping", "a: {b: 1}\n", undefined],
+    ["nothing", "", undefined],
+    ["only comments", "# nothing\n", undefined],
+    ["null", "~\n", undefined],
+    ["two documents, of which it reads the first", "a: 1\n---\nb: [\n", undefined],
+    ["duplicate keys", "a: 1\na: 2\n", "is not valid YAML"],
+    ["duplicate keys further down", "a:\n  b: 1\n  b: 2\n", "is not valid YAML"],
+    ["a tab as indent", "a:\n\tb: 1\n", "is not valid YAML"],
+    ["a list", "- a\n", "is not a mapping"],
+    ["a scalar", "text\n", "is not a mapping"],
+    ["an end too early", "a: {b: 1\n", "is not valid YAML"],
+    ["an unknown alias", "a: *b\n", "is not valid YAML"],
+  ])("on a saved configuration with %s", async (_, body, problem) => {
+    expect(await savedConfigProblem(saved("ok: 1\n", body))).toBe(problem);
+  });
+
+  it("on bytes that are none is refused, before the stop", async () => {
+    const lastRemoteConfig = join(root, "last_recv_remote_config.dat");
+    writeFileSync(lastRemoteConfig, Buffer.from([0x0a, 0xff]));
+    await expect(
+      preflight({ binaryPath: binary(), version: "0.161.0", validate: undefined, lastRemoteConfig }, systemClock, log),
+    ).rejects.toThrow(/^preflight: the supervisor could not start again: .* does not decode; mend or remove /);
+  });
+
+  it("with a stranger on its port is refused, before the stop", async () => {
+    const portProblem = async () => "port 8888 is held by process 7 (nginx)";
+    const it = { binaryPath: binary(), version: "0.161.0", validate: undefined, lastRemoteConfig: join(root, "none") };
+    await expect(preflight({ ...it, portProblem }, systemClock, log)).rejects.toThrow(
+      /^preflight: the supervisor could not start again: port 8888 is held by process 7 \(nginx\)/,
+    );
+    await preflight({ ...it, portProblem: async () => undefined }, systemClock, log);
+  });
+});
+
+/** Field 3 of a message from the server: what the supervisor saves. */
+function remoteConfigOf(message: Uint8Array): Uint8Array {
+  for (let at = 1; at < message.byteLength;) {
+    const tag = message[at++] ?? 0;
+    let length = 0;
+    for (let shift = 0; ; shift += 7) {
+      const byte = message[at++] ?? 0;
+      length += (byte & 0x7f) << shift;
+      if (byte < 0x80) break;
+    }
+    if (tag === 0x1a) return message.subarray(at, at + length);
+    if ((tag & 7) === 2) at += length;
+  }
+  throw new Error("no remote configuration");
+}

@@ -1,15 +1,16 @@
 /**
- * Runs the new collector before anything on the host changes: it must start, name the expected version, and accept the
- * configuration that it will get. Its output stays in the host's log.
+ * Runs the new collector before anything on the host changes: it must start, name the expected version, have the
+ * components that it will need, and accept the configuration that it will get. Its output stays in the host's log. And the
+ * supervisor must be able to start again once it was stopped.
  */
-import { parseAllDocuments } from "yaml";
 import { StepError } from "../domain/update/step-error.ts";
 import { normalizeVersion } from "../domain/update/version.ts";
-import { decodeServerToAgent } from "../protocol/codec.ts";
 import type { Clock } from "./clock.ts";
+import { lacks, missingComponents } from "./component-check.ts";
 import { readForeignFile } from "./files.ts";
 import type { Log, ServiceAccount } from "./host/service.ts";
-import { runProgram, type ProgramResult } from "./run-program.ts";
+import { runProgram, type ProgramResult, type RunBinary } from "./run-program.ts";
+import { savedConfigProblem } from "./saved-config.ts";
 
 export type Preflight = {
   binaryPath: string;
@@ -18,6 +19,10 @@ export type Preflight = {
   validate: { effectiveConfig: string; account: () => Promise<ServiceAccount> } | undefined;
   /** The supervisor's copy of its last remote configuration. */
   lastRemoteConfig: string;
+  /** Where the supervisor writes what its collector runs with. Components are compared with it; not when undefined. */
+  effectiveConfig?: string | undefined;
+  /** Who keeps the supervisor from starting again, in words; undefined: nobody. Not asked when undefined. */
+  portProblem?: (() => Promise<string | undefined>) | undefined;
 };
 
 const VERSION_TIMEOUT_MS = 30_000;
@@ -25,18 +30,35 @@ const VALIDATE_TIMEOUT_MS = 60_000;
 
 /** Throws (class `preflight`) with what failed, exit code and where to look. */
 export async function preflight(it: Preflight, clock: Clock, log: Log, timeoutMs = VERSION_TIMEOUT_MS): Promise<void> {
-  await checkVersion(it, clock, log, timeoutMs);
+  const run: RunBinary = async (what, { args, ...rest }) => {
+    try {
+      return await runProgram({ file: it.binaryPath, args, ...rest }, clock);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw new StepError("preflight", `${what} cannot be run (${code ?? "unknown reason"})`, error);
+    }
+  };
+  await checkVersion(it.version, run, log, timeoutMs);
   await checkLastRemoteConfig(it.lastRemoteConfig);
-  if (it.validate !== undefined) await validate(it.binaryPath, it.validate, clock, log);
+  const problem = await it.portProblem?.();
+  if (problem !== undefined) throw new StepError("preflight", `the supervisor could not start again: ${problem}`);
+  await checkConfiguration(it, run, log);
 }
 
-async function checkVersion(
-  { binaryPath, version }: Preflight,
-  clock: Clock,
-  log: Log,
-  timeoutMs: number,
-): Promise<void> {
-  const result = await start({ file: binaryPath, args: ["--version"], timeoutMs }, clock, "--version");
+/** Components and `validate`. The list says what is missing, `validate` whether it matters. */
+async function checkConfiguration(it: Preflight, run: RunBinary, log: Log): Promise<void> {
+  const missing = it.effectiveConfig === undefined ? [] : await missingComponents(it.effectiveConfig, run, log);
+  const verdict = it.validate === undefined ? "not_run" : await validate(it.validate, run, log);
+  if (missing.length > 0 && verdict === "accepted")
+    log.info({ missing }, "preflight: not listed, but the collector understands them");
+  else if (missing.length > 0)
+    throw lacks(missing, "offer a build that has them, or take them out of the configuration first");
+  if (verdict === "accepted" || verdict === "not_run") return;
+  throw new StepError("preflight", verdict.refusedBecause);
+}
+
+async function checkVersion(version: string, run: RunBinary, log: Log, timeoutMs: number): Promise<void> {
+  const result = await run("--version", { args: ["--version"], timeoutMs });
   log.info({ ...result }, "preflight: --version");
   if (result.timedOut) throw new StepError("preflight", `--version does not end within ${timeoutMs / 1_000} s`);
   if (result.code !== 0)
@@ -50,49 +72,14 @@ export function namesVersion(output: string, version: string): boolean {
   return output.split(/[\s,;:()"'=]+/).some((word) => normalizeVersion(word) === version);
 }
 
-/**
- * The supervisor saves a remote configuration before it checks it, and does not start again on one that it cannot read.
- * Stopping it then would lose the host, whatever is installed.
- */
+/** The supervisor does not start again on a saved configuration that it cannot read: stopping it would lose the host. */
 async function checkLastRemoteConfig(path: string): Promise<void> {
-  const bytes = await readForeignFile(path);
-  if (bytes === undefined || bytes.byteLength === 0) return;
-  const because = unreadableBecause(bytes);
-  if (because === undefined) return;
+  const problem = await savedConfigProblem(path);
+  if (problem === undefined) return;
   throw new StepError(
     "preflight",
-    `the supervisor could not start again: its saved remote configuration ${because}; mend or remove ${path}`,
+    `the supervisor could not start again: its saved remote configuration ${problem}; mend or remove ${path}`,
   );
-}
-
-/** Why the supervisor would refuse a saved AgentRemoteConfig; undefined when it would not. */
-function unreadableBecause(bytes: Uint8Array): string | undefined {
-  let bodies: Uint8Array[];
-  try {
-    // as field 3 of a message from the server: the one decoder that exists reads it
-    const length: number[] = [];
-    for (let rest = bytes.byteLength; ; rest = Math.floor(rest / 128)) {
-      length.push(rest >= 128 ? (rest % 128) + 128 : rest);
-      if (rest < 128) break;
-    }
-    const message = decodeServerToAgent(Buffer.concat([Buffer.from([0, 0x1a, ...length]), bytes]));
-    bodies = Array.from(message.remoteConfig?.config.values() ?? [], ({ body }) => body);
-  } catch {
-    return "does not decode"; // whatever the decoder says of foreign bytes is of no use to a reader
-  }
-  for (const body of bodies) {
-    try {
-      const documents = parseAllDocuments(new TextDecoder("utf-8", { fatal: true }).decode(body));
-      const first = "empty" in documents ? undefined : documents[0];
-      if (first === undefined) continue;
-      if (first.errors.length > 0) return "is not valid YAML";
-      const value: unknown = first.toJS();
-      if (value !== null && (typeof value !== "object" || Array.isArray(value))) return "is not a mapping";
-    } catch {
-      return "is not valid YAML"; // bad UTF-8, aliases without end: the supervisor's parser refuses them as well
-    }
-  }
-  return undefined;
 }
 
 /** Providers other than environment variables: they may read files or the network with the rights of whoever runs this. */
@@ -100,52 +87,40 @@ export function hasForeignProviders(config: string): boolean {
   return Array.from(config.matchAll(/\$\{([A-Za-z][A-Za-z0-9+.-]*):/g)).some(([, scheme]) => scheme !== "env");
 }
 
+type Verdict = "accepted" | "not_run" | { refusedBecause: string };
+
 /**
  * `validate` runs with user, group and environment of the supervisor's service: its configuration was written by a less
  * privileged account and may make the collector read what only we can read. Where we cannot become that account, only
  * configurations whose every provider is `env` are checked.
  */
 async function validate(
-  binaryPath: string,
   { effectiveConfig, account }: NonNullable<Preflight["validate"]>,
-  clock: Clock,
+  run: RunBinary,
   log: Log,
-): Promise<void> {
+): Promise<Verdict> {
   const bytes = await readForeignFile(effectiveConfig);
-  if (bytes === undefined || bytes.byteLength === 0) return; // the supervisor has not written one yet
+  if (bytes === undefined || bytes.byteLength === 0) return "not_run"; // the supervisor has not written one yet
   const { uid, gid, environment } = await account();
   const own = process.getuid?.();
   const same = uid !== undefined && uid === own;
   const canBecome = own === 0 && uid !== undefined && gid !== undefined;
   if ((environment === undefined || !(same || canBecome)) && hasForeignProviders(bytes.toString("utf8"))) {
     log.info({}, "preflight: validate skipped: providers");
-    return;
+    return "not_run";
   }
   const identity = !same && canBecome ? { uid, gid } : {};
-  const run = {
-    file: binaryPath,
+  const result = await run("validate", {
     args: ["validate", "--config", effectiveConfig],
     timeoutMs: VALIDATE_TIMEOUT_MS,
     env: environment,
     ...identity,
-  };
-  const result = await start(run, clock, "validate");
+  });
   log.info({ ...result }, "preflight: validate");
-  if (result.timedOut) throw new StepError("preflight", "validate does not end in time");
-  if (result.code !== 0)
-    throw new StepError(
-      "preflight",
-      `validate refuses the effective configuration (exit ${ending(result)}); see the updater's log`,
-    );
-}
-
-async function start(run: Parameters<typeof runProgram>[0], clock: Clock, what: string): Promise<ProgramResult> {
-  try {
-    return await runProgram(run, clock);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new StepError("preflight", `${what} cannot be run (${code ?? "unknown reason"})`, error);
-  }
+  if (result.timedOut) return { refusedBecause: "validate does not end in time" };
+  if (result.code === 0) return "accepted";
+  const how = ending(result);
+  return { refusedBecause: `validate refuses the effective configuration (exit ${how}); see the updater's log` };
 }
 
 const ending = ({ code }: ProgramResult): string => (code === null ? "a signal" : `code ${code}`);

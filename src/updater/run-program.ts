@@ -9,16 +9,20 @@ export type ProgramRun = {
   env?: Record<string, string> | undefined;
   uid?: number | undefined;
   gid?: number | undefined;
+  /** What is kept of its output; default: both streams, 64 KiB. */
+  keep?: { stream: "stdout" | "both"; maxBytes: number } | undefined;
 };
 export type ProgramResult = {
   /** Null when a signal ended it, or the time was over. */
   code: number | null;
   timedOut: boolean;
-  /** Standard output and error, at most 64 KiB. */
+  /** The beginning of its output, as much as was to be kept. */
   output: string;
 };
+/** Starts one certain program; `what` names the call in errors. */
+export type RunBinary = (what: string, run: Omit<ProgramRun, "file">) => Promise<ProgramResult>;
 
-const MAX_OUTPUT_BYTES = 64 * 1024;
+const KEEP = { stream: "both", maxBytes: 64 * 1024 } as const;
 const BUSY_TRIES = 20;
 const BUSY_WAIT_MS = 50;
 
@@ -35,7 +39,7 @@ export async function runProgram(run: ProgramRun, clock: Clock): Promise<Program
   }
 }
 
-async function runOnce({ file, args, timeoutMs, env, uid, gid }: ProgramRun): Promise<ProgramResult> {
+async function runOnce({ file, args, timeoutMs, env, uid, gid, keep = KEEP }: ProgramRun): Promise<ProgramResult> {
   return await new Promise((resolve, reject) => {
     const child = spawn(file, args, {
       stdio: ["ignore", "pipe", "pipe"],
@@ -47,12 +51,13 @@ async function runOnce({ file, args, timeoutMs, env, uid, gid }: ProgramRun): Pr
     const chunks: Buffer[] = [];
     let bytes = 0;
     let timedOut = false;
-    const keep = (chunk: Buffer) => {
-      if (bytes < MAX_OUTPUT_BYTES) chunks.push(chunk.subarray(0, MAX_OUTPUT_BYTES - bytes));
+    const take = (chunk: Buffer) => {
+      if (bytes < keep.maxBytes) chunks.push(chunk.subarray(0, keep.maxBytes - bytes));
       bytes += chunk.byteLength;
     };
-    child.stdout.on("data", keep);
-    child.stderr.on("data", keep);
+    child.stdout.on("data", take);
+    if (keep.stream === "both") child.stderr.on("data", take);
+    else child.stderr.resume();
     const endGroup = () => {
       if (child.pid === undefined) return;
       try {

@@ -40,3 +40,15 @@ export function availableNames(components: ReadonlyMap<string, readonly string[]
   }
   return [...names].toSorted();
 }
+
+/**
+ * Which of `needed` (names as `needsOf` gives them) a build lacks, whichever spelling or name of a renamed type it uses;
+ * `components`: the build's type names by section.
+ */
+export function lackingComponents(
+  needed: readonly string[],
+  components: ReadonlyMap<string, readonly string[]>,
+): string[] {
+  const available = new Set(availableNames(components));
+  return needed.filter((name) => !available.has(plainName(name)));
+}
