@@ -2,9 +2,9 @@
  * Whether the host is healthy (contract, "Health check"): the supervisor's service runs, its health endpoint answers 200,
  * the collector's health endpoint answers 200, in this order; and so several times in a row.
  */
-import { request } from "undici";
 import { StepError } from "../domain/update/step-error.ts";
 import type { Clock } from "./clock.ts";
+import type { StartMending } from "./start-mending.ts";
 
 export type HealthSettings = {
   supervisorUrl: string | undefined;
@@ -16,6 +16,8 @@ export type HealthSettings = {
 export type HealthDeps = {
   isServiceRunning: () => Promise<boolean>;
   clock: Clock;
+  /** What may be done about a supervisor that does not come up. */
+  mending?: StartMending;
   /** Answers the status of a GET; throws when there is none. */
   statusOf?: (url: string, timeoutMs: number) => Promise<number>;
 };
@@ -27,15 +29,17 @@ export async function waitHealthy(settings: HealthSettings, deps: HealthDeps, si
   const { clock } = deps;
   const deadline = clock.monotonicMs() + settings.timeoutMs;
   let inARow = 0;
+  let note: string | undefined;
   for (;;) {
     const problem = await checkOnce(settings, deps);
     inARow = problem === undefined ? inARow + 1 : 0;
     if (inARow >= settings.successes) return;
+    if (problem !== undefined) note = (await deps.mending?.look()) ?? note;
     const left = deadline - clock.monotonicMs();
     if (left <= 0 || (problem !== undefined && left < settings.intervalMs))
       throw new StepError(
         "health",
-        `not healthy within ${settings.timeoutMs / 1_000} s: ${problem ?? "too few checks"}`,
+        `not healthy within ${settings.timeoutMs / 1_000} s: ${[problem ?? "too few checks", note].filter(Boolean).join("; ")}`,
       );
     await clock.sleep(Math.min(settings.intervalMs, left), signal);
   }
@@ -63,6 +67,7 @@ export async function checkOnce(settings: HealthSettings, deps: HealthDeps): Pro
 }
 
 async function getStatus(url: string, timeoutMs: number): Promise<number> {
+  const { request } = await import("undici"); // not before it is needed: at rest the host program is to stay small
   const { statusCode, body } = await request(url, {
     signal: AbortSignal.timeout(timeoutMs),
     headers: { connection: "close" }, // a kept connection would ask the process that is gone

@@ -16,6 +16,10 @@ export type ServiceManager = {
   /** Afterwards supervisor and collector are gone, leftovers ended by pid. Throws (class `install`) when one stays. */
   stop: () => Promise<void>;
   account: () => Promise<ServiceAccount>;
+  /** The end of what the supervisor said since `start` was last called; undefined where nobody keeps that for us. */
+  saidSinceStart: () => Promise<string | undefined>;
+  /** Undefined while none runs, or where the system does not tell. */
+  supervisorPid: () => Promise<number | undefined>;
   /** The host program ends: what runs as its child is stopped; a service of the system goes on. */
   close: () => Promise<void>;
 };

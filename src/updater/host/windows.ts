@@ -4,6 +4,7 @@
  */
 import { StepError } from "../../domain/update/step-error.ts";
 import type { Clock } from "../clock.ts";
+import type { Files } from "../files.ts";
 import type { ServiceManager } from "./service.ts";
 import type { RunCommand } from "./systemd.ts";
 
@@ -68,7 +69,36 @@ export function createWindowsManager({
       for (const pid of await leftovers()) await run("taskkill.exe", ["/F", "/T", "/PID", pid], QUERY_MS);
       await until("gone", async () => (await leftovers()).length === 0);
     },
+    saidSinceStart: async () => undefined, // its log goes to the event log, which has no words to search for
+    supervisorPid: async () => undefined,
     account: async () => ({ uid: undefined, gid: undefined, environment: undefined }),
     close: async () => undefined,
+  };
+}
+
+const LOCKED = new Set(["EBUSY", "EPERM", "EACCES"]);
+const LOCKED_TRIES = 50;
+const LOCKED_WAIT_MS = 200;
+
+/**
+ * Files of a system where an executable stays locked for a moment after its process has gone, or while a scanner reads it:
+ * whatever replaces, moves or removes one is tried again for ten seconds before its error counts.
+ */
+export function patientFiles(files: Files, clock: Clock): Files {
+  async function patiently<T>(work: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!LOCKED.has(String((error as NodeJS.ErrnoException).code)) || tries >= LOCKED_TRIES) throw error;
+        await clock.sleep(LOCKED_WAIT_MS);
+      }
+    }
+  }
+  return {
+    ...files,
+    rename: async (from, to) => await patiently(async () => await files.rename(from, to)),
+    copyDurably: async (from, to, mode) => await patiently(async () => await files.copyDurably(from, to, mode)),
+    remove: async (path) => await patiently(async () => await files.remove(path)),
   };
 }
