@@ -1,4 +1,4 @@
-/** docs/configuration.md has the keys of the code and no others, with the defaults of the code. */
+/** docs/configuration.md and docs/updater-configuration.md have the keys of the code and no others, with the defaults of the code. */
 import { readFileSync } from "node:fs";
 import { parse, stringify } from "yaml";
 import { describe, expect, test } from "vitest";
@@ -8,10 +8,14 @@ import { serverSchema } from "../src/domain/config/server-schema.ts";
 import { overridablePaths } from "../src/domain/config/strict-yaml.ts";
 import { parseUpdaterConfig, type UpdaterSettings } from "../src/updater/config.ts";
 
-const page = readFileSync(new URL("../docs/configuration.md", import.meta.url), "utf8");
+const pageOf = (name: string): string => readFileSync(new URL(`../docs/${name}.md`, import.meta.url), "utf8");
+const page = pageOf("configuration");
+/** What lies on hosts has a page of its own. */
+const updaterPage = pageOf("updater-configuration");
 type Row = { key: string; fallback: string };
 const rowsOf = (program: string): Row[] => {
-  const section = page.split(/^## /m).find((text) => text.startsWith(`${program}\n`)) ?? "";
+  const own = page.split(/^## /m).find((text) => text.startsWith(`${program}\n`)) ?? "";
+  const section = program === "myriarch-updater" ? updaterPage : own;
   return Array.from(section.matchAll(/^\| `([\w.]+)` \| (\S+) \| .+ \|$/gm), ([, key = "", fallback = ""]) => ({
     key,
     fallback,
@@ -93,6 +97,8 @@ const updaterKeys: Record<Leaves<UpdaterSettings>, true> = {
   "update.certificateIdentityRegexp": true,
   "update.certificateOidcIssuer": true,
   "update.trustedRootFile": true,
+  "update.tufMirrorUrl": true,
+  "update.tufRootFile": true,
   "update.allowedUrlPrefixes": true,
   "update.maxArchiveBytes": true,
   "update.idleTimeout": true,
@@ -103,6 +109,8 @@ const updaterKeys: Record<Leaves<UpdaterSettings>, true> = {
   "update.healthSuccesses": true,
   "update.healthInterval": true,
   "update.healthTimeout": true,
+  "container.imageDir": true,
+  "container.imagePrecedence": true,
 };
 
 const SERVER = {
@@ -188,6 +196,11 @@ describe.each(programs)("the page of $program", ({ program, keys, required, read
   test("gives a default, *none* or *required* for each key", () => {
     for (const { fallback } of rowsOf(program)) expect(fallback).toMatch(/^(`.+`|\*none\*|\*required\*)$/);
   });
+});
+
+test("the example of the updater's page is a valid file without warnings", () => {
+  const example = /```yaml\n(.+?)```/s.exec(updaterPage)?.[1] ?? "";
+  expect(parseUpdaterConfig(example, "updater.yaml")).toMatchObject({ ok: true, warnings: [] });
 });
 
 test("the example of an override is the variable of its key", () => {

@@ -46,6 +46,8 @@ export const CONTRACT_DEFAULTS = {
   maxFiles: 2_000,
   maxYamlBytes: 64 * 1024 ** 2,
   maxFileBytes: 4 * 1024 ** 2,
+  /** The public Sigstore TUF repository. */
+  tufMirrorUrl: "https://tuf-repo-cdn.sigstore.dev",
   oidcIssuer: "https://token.actions.githubusercontent.com",
   identityPattern:
     "^https://github\\.com/open-telemetry/opentelemetry-collector-releases/\\.github/workflows/base-release\\.yaml@refs/tags/v\\d+\\.\\d+\\.\\d+$",

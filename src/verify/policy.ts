@@ -42,8 +42,18 @@ export async function loadTrustedRoot(file: string): Promise<TrustMaterial> {
  * library reads a missing start as 1970 and so accepts a key for all of time).
  */
 export function parseTrustedRoot(text: string): TrustMaterial {
+  let root: TrustedRoot;
   try {
-    const root = TrustedRoot.fromJSON(JSON.parse(text) as unknown);
+    root = TrustedRoot.fromJSON(JSON.parse(text) as unknown);
+  } catch (error) {
+    throw failure("trusted_root_unreadable", { message: reasonOf(error) }, error);
+  }
+  return trustOf(root);
+}
+
+/** The same for a root that was read already. */
+export function trustOf(root: TrustedRoot): TrustMaterial {
+  try {
     const gaps = gapsOf(root);
     if (gaps.length > 0) throw new Error(gaps.join("; "));
     return toTrustMaterial(root);

@@ -226,6 +226,18 @@ describe("the root of trust", () => {
     expect(codeOf(await sign({ form: "rekor1" }), { root: other.trustedRoot() })).toBe("bundle_untrusted");
   });
 
+  it.each(["tlogs", "ctlogs"] as const)(
+    "whose %s lack the log of a signature says that it may be outdated",
+    async (logs) => {
+      const other = await openSigningAuthority(join(folder, "other"));
+      const foreign = (JSON.parse(other.trustedRoot()) as Record<string, unknown>)[logs];
+      const root = JSON.stringify({ ...(JSON.parse(authority.trustedRoot()) as object), [logs]: foreign });
+      const signed = await sign();
+      expect(() => judge(signed, { root })).toThrow("unknown log: root may be outdated");
+      expect(codeOf(signed, { root })).toBe("bundle_untrusted");
+    },
+  );
+
   const broken: [string, (root: Record<string, unknown>) => unknown][] = [
     ["is empty text", () => undefined],
     ["is null", () => null],

@@ -16,7 +16,7 @@
  */
 import { timingSafeEqual, type KeyObject } from "node:crypto";
 import { p256 } from "@noble/curves/nist.js";
-import { toSignedEntity, VerificationError, Verifier, type SignedEntity } from "@sigstore/verify";
+import { toSignedEntity, VerificationError, Verifier, type SignedEntity, type TrustMaterial } from "@sigstore/verify";
 import { failure, isFailure } from "../domain/errors.ts";
 import { compilePattern } from "../domain/identity-pattern.ts";
 import { checkLogEntry, readBundle, type MessageBundle } from "./bundle.ts";
@@ -128,13 +128,12 @@ function checkRepository(identity: string, certificate: SigningCertificate): str
   return own;
 }
 
+/** Also what an operator sees whose root file is older than the keys of the logs. */
+const UNKNOWN_LOG = "unknown log: root may be outdated";
+
 /** Rule 6. Returns the verified times. */
 function verifyUnderRoot(bundle: MessageBundle, digest: Buffer, policy: SigningPolicy): string[] {
-  const known = bundle.parsed.verificationMaterial.tlogEntries.every(({ logId }) =>
-    policy.trust.tlogs.some((log) => logId !== undefined && log.logID.equals(logId.keyId)),
-  );
-  if (!known)
-    throw failure("bundle_untrusted", { message: "the trusted root does not know the log; it may be outdated" });
+  if (!knowsLogs(bundle, policy.trust)) throw failure("bundle_untrusted", { message: UNKNOWN_LOG });
   try {
     const entity = toSignedEntity(bundle.parsed);
     const verifier = new Verifier(policy.trust, { ctlogThreshold: 1, tlogThreshold: 1, timestampThreshold: 1 });
@@ -155,6 +154,15 @@ function overDigest(content: SignedEntity["signature"], digest: Buffer): SignedE
     compareSignedDigest: (other) => content.compareSignedDigest(other),
     verifySignature: (key) => verifyOverDigest(key, content.signature, digest),
   };
+}
+
+/** Whether the root names every log, of entries and of certificates, that the bundle speaks of. */
+function knowsLogs({ parsed, certificate }: MessageBundle, { tlogs, ctlogs }: TrustMaterial): boolean {
+  const knows = (logs: TrustMaterial["tlogs"], id: Uint8Array | undefined): boolean =>
+    id !== undefined && logs.some(({ logID }) => logID.equals(id));
+  const entries = parsed.verificationMaterial.tlogEntries.map(({ logId }) => logId?.keyId);
+  const timestamps = certificate.parsed.extSCT?.signedCertificateTimestamps.map(({ logID }) => logID) ?? [];
+  return entries.every((id) => knows(tlogs, id)) && timestamps.every((id) => knows(ctlogs, id));
 }
 
 /** ECDSA over a digest. OpenSSL signs with high S in half of the cases, hence `lowS: false`. */
