@@ -16,6 +16,7 @@ export function describeUpdater(
   version: string,
   instanceUid: string,
   collectorUid: string | undefined,
+  imageCollectorVersion?: string,
 ): AgentDescription {
   const { attributes } = BRAND;
   const { supervisor } = settings;
@@ -30,13 +31,17 @@ export function describeUpdater(
       ["os.type", GO_OS[process.platform] ?? process.platform],
       ["host.arch", GO_ARCH[process.arch] ?? process.arch],
       ["host.name", settings.hostName ?? hostname()],
-      ...(collectorUid === undefined ? [] : [[attributes.collectorUid, collectorUid] as [string, AnyValue]]),
+      ...optional(attributes.collectorUid, collectorUid),
       [attributes.supervisorService, service],
-      [attributes.installMethod, "binary"],
+      [attributes.installMethod, settings.container === undefined ? "binary" : "container"],
+      ...optional(attributes.imageCollectorVersion, imageCollectorVersion),
       [attributes.serverEndpoint, serverEndpointAttribute(settings.server.endpoint)],
     ]),
   };
 }
+
+const optional = (name: string, value: string | undefined): [string, AnyValue][] =>
+  value === undefined ? [] : [[name, value]];
 
 /**
  * Reads the collector's instance UID from the supervisor's `persistent_state.yaml`. The supervisor writes that file in

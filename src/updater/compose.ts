@@ -14,7 +14,8 @@ import type { Perform } from "./effect.ts";
 import type { HostPorts } from "./fault-points.ts";
 import type { Files } from "./files.ts";
 import { findHolders, judgeMetricsPort } from "./host/ports.ts";
-import { createProcessManager } from "./host/process.ts";
+import { followOutput, type FollowOutput } from "./container/supervisor-output.ts";
+import { createProcessManager, MAX_LOG_BYTES } from "./host/process.ts";
 import { isCollectorOf, listProcesses } from "./host/processes.ts";
 import type { Log, ServiceManager } from "./host/service.ts";
 import { createSystemdManager, type RunCommand } from "./host/systemd.ts";
@@ -111,6 +112,15 @@ function downloader(settings: UpdaterSettings, files: Files, log: Log): Download
   };
 }
 
+const containerLog = (logFile: string, log: Log): FollowOutput =>
+  followOutput({
+    logFile,
+    maxBytes: MAX_LOG_BYTES,
+    log,
+    stdout: (chunk) => void process.stdout.write(chunk),
+    stderr: (chunk) => void process.stderr.write(chunk),
+  });
+
 function createService(settings: UpdaterSettings, log: Log, perform: Perform): ServiceManager {
   const { supervisor, installDir, binary, stateDir } = settings;
   const { service = "", command = [], user, environmentFile, stopTimeout: stopTimeoutMs } = supervisor;
@@ -121,7 +131,7 @@ function createService(settings: UpdaterSettings, log: Log, perform: Perform): S
   if (supervisor.manager === "windows") return createWindowsManager({ service, installDir, stopTimeoutMs, run, clock });
   const logFile = join(stateDir, "supervisor.log");
   const options = { command, installDir, binary, logFile, user, environmentFile, stopTimeoutMs, clock, log, perform };
-  return createProcessManager(options);
+  return createProcessManager({ ...options, follow: settings.container && containerLog(logFile, log) });
 }
 
 type SignatureSettings = Pick<

@@ -221,7 +221,8 @@ describe("a container section", () => {
   it("lets a newer image replace what is active; without imageDir the image brings no collector", () => {
     expect(inContainer({})).toMatchObject({ ok: true, settings: { container: { imagePrecedence: "newer" } } });
     expect(inContainer({ container: {} })).toMatchObject({ ok: true });
-    expect(read({})).toMatchObject({ ok: true, settings: { container: undefined } });
+    const onHost = read({});
+    expect(onHost.ok && onHost.settings.container).toBeUndefined();
   });
 
   it.each<[string, Tree, RegExp]>([

@@ -9,6 +9,7 @@ import { open, rename, stat } from "node:fs/promises";
 import { promisify } from "node:util";
 import { StepError } from "../../domain/update/step-error.ts";
 import type { Clock } from "../clock.ts";
+import type { FollowOutput } from "../container/supervisor-output.ts";
 import { performDirectly, type Perform } from "../effect.ts";
 import { readEnvironmentFile } from "./environment.ts";
 import { endLeftovers, isCollectorOf, isCommand, listProcesses, treeOf, type HostProcess } from "./processes.ts";
@@ -27,9 +28,11 @@ export type ProcessManagerOptions = {
   log: Log;
   /** Starts and signals go through it; directly by default. */
   perform?: Perform;
+  /** In a container: gets the supervisor with its output piped; otherwise the output goes to the log file alone. */
+  follow?: FollowOutput | undefined;
 };
 
-const MAX_LOG_BYTES = 16 * 1024 ** 2;
+export const MAX_LOG_BYTES = 16 * 1024 ** 2;
 const MAX_SAID_BYTES = 64 * 1024;
 const FIRST_RESTART_MS = 1_000;
 const LONGEST_RESTART_MS = 60_000;
@@ -124,6 +127,7 @@ class ProcessManager implements ServiceManager {
 
   private async spawn(): Promise<void> {
     const [program = "", ...args] = this.options.command;
+    const { follow } = this.options;
     const { uid, gid } = await this.ids();
     const log = await openLog(this.options.logFile);
     const startedAt = this.options.clock.monotonicMs();
@@ -133,7 +137,7 @@ class ProcessManager implements ServiceManager {
       child = await this.perform("spawn", "supervisor", async () => {
         const started = spawn(program, args, {
           env,
-          stdio: ["ignore", log.fd, log.fd],
+          stdio: follow === undefined ? ["ignore", log.fd, log.fd] : ["ignore", "pipe", "pipe"],
           detached: true,
           ...(uid === undefined || gid === undefined || uid === process.getuid?.() ? {} : { uid, gid }),
         });
@@ -146,6 +150,7 @@ class ProcessManager implements ServiceManager {
       await log.close();
     }
     this.child = child;
+    follow?.(child);
     child.once("exit", (code, signal) => this.ended(child, { code, signal }, startedAt));
     this.options.log.info({ pid: child.pid }, "supervisor started");
   }
