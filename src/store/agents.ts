@@ -190,23 +190,56 @@ export async function existingAgents(tx: Db, uids: readonly string[]): Promise<s
 /** `health`: the latest report, when it differs from the row's in times only. */
 export type Beat = { uid: string; seenAt: Date; sequenceNum: bigint; health: Buffer | null };
 
-/** Writes that these agents were heard. Returns the UIDs that have no row any more: somebody deleted them. */
+/**
+ * Writes that these agents were heard. Returns the UIDs that have no row any more: somebody deleted them. It runs every
+ * two seconds for every agent that spoke, so the arrays go as texts made here (the driver looks at each element for quotes),
+ * and rows come back only when one is missing.
+ */
 export async function touchAgents(db: Db, beats: readonly Beat[]): Promise<string[]> {
   if (beats.length === 0) return [];
   const ordered = beats.toSorted((a, b) => (a.uid < b.uid ? -1 : 1));
-  const { rows } = await db.query<{ uid: string }>(
-    `update agents a set last_seen_at = b.at, sequence_num = b.seq, connected = true, health = coalesce(b.health, a.health)
-     from unnest($1::uuid[], $2::timestamptz[], $3::numeric[], $4::bytea[]) as b(uid, at, seq, health)
-     where a.uid = b.uid returning a.uid`,
+  const uids = arrayText(ordered.map(({ uid }) => uid));
+  const { rowCount } = await db.query(
+    `update agents a set last_seen_at = to_timestamp(b.at / 1000.0), sequence_num = b.seq, connected = true
+     from unnest($1::uuid[], $2::bigint[], $3::numeric[]) as b(uid, at, seq) where a.uid = b.uid`,
     [
-      ordered.map((b) => b.uid),
-      ordered.map((b) => b.seenAt),
-      ordered.map((b) => b.sequenceNum.toString()),
-      ordered.map((b) => b.health),
+      uids,
+      arrayText(ordered.map(({ seenAt }) => seenAt.getTime())),
+      arrayText(ordered.map(({ sequenceNum }) => sequenceNum)),
     ],
   );
-  const touched = new Set(rows.map((row) => row.uid));
-  return ordered.map((b) => b.uid).filter((uid) => !touched.has(uid));
+  await writeHealth(db, ordered);
+  if (rowCount === ordered.length) return [];
+  const { rows } = await db.query<{ uid: string }>(
+    "select uid from unnest($1::uuid[]) as b(uid) where not exists (select from agents a where a.uid = b.uid)",
+    [uids],
+  );
+  return rows.map(({ uid }) => uid);
+}
+
+/** An array of what needs no quotes: UUIDs and numbers. */
+const arrayText = (values: readonly (string | number | bigint)[]): string => `{${values.join(",")}}`;
+
+async function writeHealth(db: Db, beats: readonly Beat[]): Promise<void> {
+  const reports = beats.flatMap(({ uid, health }) => (health === null ? [] : [{ uid, health }]));
+  if (reports.length === 0) return;
+  // One binary value cut by the database: as elements of an array they would be sent as hexadecimal text.
+  await db.query(
+    `update agents a set health = substring($2::bytea from b.at for b.size)
+     from unnest($1::uuid[], $3::int[], $4::int[]) as b(uid, at, size) where a.uid = b.uid`,
+    [
+      arrayText(reports.map(({ uid }) => uid)),
+      Buffer.concat(reports.map(({ health }) => health)),
+      arrayText(startsOf(reports.map(({ health }) => health.length))),
+      arrayText(reports.map(({ health }) => health.length)),
+    ],
+  );
+}
+
+/** Where each part begins when they stand one after the other; the first byte is 1. */
+function startsOf(sizes: readonly number[]): number[] {
+  let at = 1;
+  return sizes.map((size) => (at += size) - size);
 }
 
 /** Whoever was not heard since `before` is offline, whichever process held its connection. Returns their UIDs. */

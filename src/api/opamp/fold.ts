@@ -1,6 +1,6 @@
 /**
  * What agents report is folded into memory and written in batches: ten thousand heartbeats are not ten thousand
- * transactions. Changes go every 250 ms, mere signs of life every two seconds. A batch that cannot be written (database
+ * transactions. Changes go every 250 ms, mere signs of life every two seconds, new times within health every sixteen. A batch that cannot be written (database
  * away) stays in memory and is tried again; agents notice nothing.
  */
 import type { ConnectionChange } from "../../domain/agents/connection-history.ts";
@@ -44,6 +44,8 @@ type Pending = { identity: boolean; effectiveConfig: Buffer | undefined };
 
 const CHANGES_MS = 250;
 const BEATS_MS = 2_000;
+/** Times within health reports change with every report; a row whose times are older costs nobody anything. */
+const HEALTH_EVERY = 8;
 const MAX_ROWS = 1_000;
 
 export const createFold = (deps: Deps): Fold => new Batches(deps);
@@ -52,10 +54,12 @@ class Batches implements Fold {
   private readonly deps: Deps;
   private readonly timer: NodeJS.Timeout;
   private dirty = new Map<Agent, Pending>();
-  /** Whether the health report is written too. */
-  private beats = new Map<Agent, boolean>();
+  private beats = new Set<Agent>();
   private readonly connections: ConnectionLog;
   private beatsAtMs = 0;
+  /** Whose health reports differ from their rows in times. */
+  private times = new Set<Agent>();
+  private beatRounds = 0;
   private running: Promise<void> | undefined;
 
   constructor(deps: Deps) {
@@ -78,14 +82,15 @@ class Batches implements Fold {
 
   heard(agent: Agent, more?: { health: boolean }): void {
     if (agent.gone) return;
-    if (more?.health === true) this.beats.set(agent, true);
-    else if (!this.beats.has(agent)) this.beats.set(agent, false);
+    this.beats.add(agent);
+    if (more?.health === true) this.times.add(agent);
   }
 
   drop(agent: Agent): void {
     agent.gone = true;
     this.dirty.delete(agent);
     this.beats.delete(agent);
+    this.times.delete(agent);
   }
 
   happened({ uid, ...change }: { uid: string } & ConnectionChange): void {
@@ -163,32 +168,37 @@ class Batches implements Fold {
     if (now().getTime() - this.beatsAtMs < BEATS_MS || this.beats.size === 0) return;
     this.beatsAtMs = now().getTime();
     const beats = this.beats;
-    this.beats = new Map();
-    const batch = Array.from(beats).filter(([agent]) => agent.connection !== undefined && !this.dirty.has(agent));
+    this.beats = new Set();
+    const times = this.takeTimes();
+    const batch = Array.from(new Set([...beats, ...times])).filter(
+      (it) => it.connection !== undefined && !this.dirty.has(it),
+    );
     try {
       for (let at = 0; at < batch.length; at += MAX_ROWS) {
+        const part = batch.slice(at, at + MAX_ROWS).flatMap((agent) => beatOf(agent, times.has(agent)));
         // Somebody deleted these: the next message of each is answered like a stranger's.
-        for (const uid of await touchAgents(pool, batch.slice(at, at + MAX_ROWS).flatMap(beatOf)))
-          forgetRow(registry.get(uid));
+        for (const uid of await touchAgents(pool, part)) forgetRow(registry.get(uid));
       }
     } catch (error) {
-      for (const [agent, health] of beats) this.heard(agent, { health });
+      for (const agent of beats) this.heard(agent);
+      for (const agent of times) this.heard(agent, { health: true });
       throw error;
     }
   }
+
+  private takeTimes(): Set<Agent> {
+    this.beatRounds += 1;
+    if (this.beatRounds % HEALTH_EVERY !== 0) return new Set();
+    const times = this.times;
+    this.times = new Set();
+    return times;
+  }
 }
 
-const beatOf = ([{ uid, record }, health]: [Agent, boolean]): Beat[] =>
+const beatOf = ({ uid, record }: Agent, health: boolean): Beat[] =>
   record === undefined
     ? []
-    : [
-        {
-          uid,
-          seenAt: record.lastSeenAt,
-          sequenceNum: record.sequenceNum,
-          health: health ? record.health : null,
-        },
-      ];
+    : [{ uid, seenAt: record.lastSeenAt, sequenceNum: record.sequenceNum, health: health ? record.health : null }];
 
 /** SQLSTATE class 22, "data exception": trying the same again cannot mend it. */
 const isRefusedData = (error: unknown): boolean => {

@@ -10,18 +10,8 @@ import type { Connection } from "./connection.ts";
 import type { Fold } from "./fold.ts";
 import type { Agent } from "./registry.ts";
 
-const known = new WeakMap<Agent, Buffer>();
-
 /** The answer that only echoes the UID. */
 export const plainReply = (uid: string): Buffer => Buffer.concat([Buffer.of(0, 0x0a, 16), uidToBytes(uid)]);
-
-function uidBytesOf(agent: Agent): Buffer {
-  const found = known.get(agent);
-  if (found !== undefined) return found;
-  const made = Buffer.from(uidToBytes(agent.uid));
-  known.set(agent, made);
-  return made;
-}
 
 /** True when the message was handled and answered here. */
 export function plainWay(connection: Connection, data: Buffer, deps: { fold: Fold; now: () => Date }): boolean {
@@ -31,7 +21,7 @@ export function plainWay(connection: Connection, data: Buffer, deps: { fold: Fol
   if (!connection.greeted || agent.askedFull || agent.lastSequence === undefined) return false;
   const scan = scanAgentToServer(data);
   if (scan === undefined || !scan.plain || scan.uidAt < 0) return false;
-  if (uidBytesOf(agent).compare(data, scan.uidAt, scan.uidAt + 16) !== 0) return false;
+  if (agent.uidBytes.compare(data, scan.uidAt, scan.uidAt + 16) !== 0) return false;
   if (scan.sequenceNum === undefined || BigInt(scan.sequenceNum) !== agent.lastSequence + 1n) return false;
   if (scan.capabilities === undefined || BigInt(scan.capabilities) !== record.capabilities) return false;
   const health = scan.healthAt < 0 ? "same" : compareHealth(record, data, scan.healthAt, scan.healthEnd);

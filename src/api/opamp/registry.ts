@@ -3,12 +3,15 @@
  * written yet. Whoever connects is read from the database first, several at a time, so that an agent that goes on where
  * it was (after a restart of ours, or on another replica) need not report everything again.
  */
+import { uidToBytes } from "../../protocol/uid.ts";
 import { loadAgents, type AgentRecord } from "../../store/agents.ts";
 import type { Pool } from "../../store/database.ts";
 import type { Connection } from "./connection.ts";
 
 export type Agent = {
   uid: string;
+  /** The same, as messages carry it. */
+  uidBytes: Buffer;
   /** Undefined until it has a row or has described itself. */
   record: AgentRecord | undefined;
   /** A row of it was read or written. */
@@ -59,6 +62,7 @@ export function createRegistry(pool: Pool, replica: string): Registry {
     const record = await rowOf(uid);
     const agent: Agent = {
       uid,
+      uidBytes: Buffer.from(uidToBytes(uid)),
       record,
       hasRow: record !== undefined,
       connection: undefined,
