@@ -171,7 +171,7 @@ export function startAgent({ endpoint, token, uid, capabilities, state, transpor
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | undefined | false> | T | undefined | false,
-  deadlineMs = 10_000,
+  deadlineMs = 30_000,
 ): Promise<T> {
   const until = performance.now() + deadlineMs;
   for (;;) {
