@@ -18,6 +18,7 @@ const OTHER_PROGRAMS = {
   test: "scripts/test.ts",
   check: "scripts/check.ts",
   bench: "bench/main.ts",
+  conformance: "scripts/conformance.ts",
 };
 
 /** Runs the program to its end and ends this process the same way: its exit code, or its signal. */

@@ -1,8 +1,9 @@
 import { createHash, randomInt } from "node:crypto";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { serveTufRepository } from "../../test/support/tuf-repository.ts";
 import { CONTRACT_DEFAULTS } from "../domain/brand.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import { openSigningAuthority, type SigningAuthority } from "../signing/authority.ts";
@@ -302,6 +303,26 @@ describe("verify-bundle", () => {
     expect(await readFile(bundle, "utf8")).toMatch(/^\{/);
   });
 
+  it("without a root file takes the root from a TUF repository, and keeps nothing", async () => {
+    const repository = await serveTufRepository(authority.trustedRoot());
+    try {
+      const [bundle, root] = [join(folder, "tuf.sigstore.json"), join(folder, "first-root.json")];
+      await writeFile(bundle, await sign());
+      await writeFile(root, repository.root);
+      const caches = async () => (await readdir(tmpdir())).filter((name) => name.startsWith("verify-bundle-"));
+      const before = await caches();
+      const argv = ["--bundle", bundle, ...pattern, "--issuer", CONTRACT_DEFAULTS.oidcIssuer];
+      const tuf = ["--tuf-mirror", `${repository.url}/`, "--tuf-root", root];
+      expect(await run([...argv, ...tuf, `sha256:${DIGEST}`])).toMatchObject({ code: 0, err: [] });
+      await repository.close();
+      const gone = await run([...argv, ...tuf, `sha256:${DIGEST}`]);
+      expect(gone).toEqual({ code: 2, out: [], err: [expect.stringMatching(/^no verdict: .*cannot be reached/)] });
+      expect(await caches()).toEqual(before);
+    } finally {
+      await repository.close();
+    }
+  });
+
   it("exits 2 with one line when there can be no verdict", async () => {
     const bundle = join(folder, "some.sigstore.json");
     await writeFile(bundle, await sign());
@@ -316,6 +337,9 @@ describe("verify-bundle", () => {
       ["--bundle", join(folder, "absent"), ...pattern, ...common(), digest],
       ["--bundle", bundle, ...pattern, "--issuer", "x", "--trusted-root", join(folder, "absent"), digest],
       ["--bundle", bundle, ...pattern, ...common(), "--unknown", digest],
+      ["--bundle", bundle, ...pattern, ...common(), "--tuf-mirror", "https://tuf.example.com", digest],
+      ["--bundle", bundle, ...pattern, "--issuer", "x", "--tuf-mirror", "https://tuf.example.com", digest],
+      ["--bundle", bundle, ...pattern, "--issuer", "x", "--tuf-mirror", "tuf", "--tuf-root", bundle, digest],
     ]) {
       const { code, out, err } = await run(argv);
       expect({ code, out, lines: err.length }).toEqual({ code: 2, out: [], lines: 1 });

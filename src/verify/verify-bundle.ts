@@ -4,16 +4,21 @@
  * missing or a file cannot be read.
  */
 import { constants } from "node:fs";
-import { access, readFile } from "node:fs/promises";
+import { access, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
+import type { TrustMaterial } from "@sigstore/verify";
+import { CONTRACT_DEFAULTS } from "../domain/brand.ts";
 import { isFailure } from "../domain/errors.ts";
+import { judgePrefix } from "../domain/update/allowed-url.ts";
 import { hashFile } from "./hash-file.ts";
 import { loadTrustedRoot, type IdentityRule } from "./policy.ts";
 import { readSignature, verifyArtifactSignature } from "./signature.ts";
 
 export const VERIFY_BUNDLE_USAGE =
-  "verify-bundle --bundle FILE (--identity-regexp '^…$' | --identity EXACT) --issuer URL --trusted-root FILE " +
-  "[--version X.Y.Z] FILE|sha256:HEX";
+  "verify-bundle --bundle FILE (--identity-regexp '^…$' | --identity EXACT) --issuer URL " +
+  "[--trusted-root FILE | --tuf-mirror URL --tuf-root FILE] [--version X.Y.Z] FILE|sha256:HEX";
 
 /** Where the one line goes: verdicts to `out`, the reason for having none to `err`. */
 export type Lines = { out(line: string): void; err(line: string): void };
@@ -22,7 +27,7 @@ type Question = {
   bundle: string;
   identity: IdentityRule;
   issuer: string;
-  trustedRoot: string;
+  root: { file: string } | { mirrorUrl: string; rootFile: string | undefined };
   version: string | undefined;
   artifact: string;
 };
@@ -54,12 +59,12 @@ export async function runVerifyBundle(
 async function answer(question: Question): Promise<string> {
   const sha256Hex = await digestOf(question.artifact);
   const raw = await reading(question.bundle, readFile(question.bundle));
-  await reading(question.trustedRoot, access(question.trustedRoot, constants.R_OK));
+  const trust = await trustFor(question.root);
   const verdict = verifyArtifactSignature({
     signature: readSignature(raw),
     sha256Hex,
     policy: {
-      trust: await loadTrustedRoot(question.trustedRoot),
+      trust,
       identity: question.identity,
       issuer: question.issuer,
     },
@@ -68,6 +73,23 @@ async function answer(question: Question): Promise<string> {
   });
   if (verdict.kind === "unsigned") throw new Unanswerable("an absent signature was accepted"); // `required` excludes it
   return `verified: sha256:${sha256Hex} signed by ${verdict.identity} at ${verdict.signedAt.join(", ")}, log index ${verdict.logIndex}`;
+}
+
+/** A root file, or without one what the TUF repository says now: nothing is kept between two runs. */
+async function trustFor(root: Question["root"]): Promise<TrustMaterial> {
+  if ("file" in root) {
+    await reading(root.file, access(root.file, constants.R_OK));
+    return await loadTrustedRoot(root.file);
+  }
+  const { fetchTrustedRoot } = await import("./tuf-root.ts");
+  const cacheFolder = await mkdtemp(join(tmpdir(), "verify-bundle-"));
+  try {
+    return await fetchTrustedRoot({ ...root, cacheFolder });
+  } catch (error) {
+    throw new Unanswerable(isFailure(error) ? error.message : "no root by TUF", { cause: error });
+  } finally {
+    await rm(cacheFolder, { recursive: true, force: true });
+  }
 }
 
 function readQuestion(argv: readonly string[]): Question {
@@ -82,6 +104,8 @@ function readQuestion(argv: readonly string[]): Question {
       issuer: text,
       version: text,
       "trusted-root": text,
+      "tuf-mirror": text,
+      "tuf-root": text,
     },
   });
   const [artifact, ...rest] = positionals;
@@ -91,7 +115,7 @@ function readQuestion(argv: readonly string[]): Question {
     bundle: need(values.bundle, "--bundle"),
     identity: identityRule(values.identity, values["identity-regexp"]),
     issuer: need(values.issuer, "--issuer"),
-    trustedRoot: need(values["trusted-root"], "--trusted-root"),
+    root: rootOf(values["trusted-root"], values["tuf-mirror"], values["tuf-root"]),
     version: values.version?.replace(/^v/, ""),
     artifact,
   };
@@ -101,6 +125,15 @@ function identityRule(exact: string | undefined, pattern: string | undefined): I
   if (exact !== undefined && pattern === undefined) return { exact };
   if (pattern !== undefined && exact === undefined) return { pattern };
   throw new Unanswerable(`give either --identity or --identity-regexp; usage: ${VERIFY_BUNDLE_USAGE}`);
+}
+
+function rootOf(file: string | undefined, mirrorUrl: string | undefined, rootFile: string | undefined) {
+  if (file !== undefined && (mirrorUrl ?? rootFile) !== undefined)
+    throw new Unanswerable(`give either --trusted-root or --tuf-mirror; usage: ${VERIFY_BUNDLE_USAGE}`);
+  if (file !== undefined) return { file: need(file, "--trusted-root") };
+  if (mirrorUrl === undefined) return { mirrorUrl: CONTRACT_DEFAULTS.tufMirrorUrl, rootFile };
+  if (!judgePrefix(mirrorUrl).allowed) throw new Unanswerable("--tuf-mirror must be an http or https URL");
+  return { mirrorUrl: mirrorUrl.replace(/\/+$/, ""), rootFile: need(rootFile, "--tuf-root") };
 }
 
 function need(value: string | undefined, option: string): string {
