@@ -118,10 +118,10 @@ async function suiteQuestion(name: string, by: "file" | "digest"): Promise<strin
   };
   const artifact = at(own("artifact") ?? `${SUITE}/a.txt`);
   return [
-    ...["--bundle", at(`${SUITE}/${name}/bundle.sigstore.json`)],
-    ...["--trusted-root", at(own("trusted_root.json") ?? PUBLIC_ROOT)],
-    ...["--identity", said("identity") ?? SUITE_IDENTITY],
-    ...["--issuer", said("issuer") ?? CONTRACT_DEFAULTS.oidcIssuer],
+    `--bundle=${at(`${SUITE}/${name}/bundle.sigstore.json`)}`,
+    `--trusted-root=${at(own("trusted_root.json") ?? PUBLIC_ROOT)}`,
+    `--identity=${said("identity") ?? SUITE_IDENTITY}`,
+    `--issuer=${said("issuer") ?? CONTRACT_DEFAULTS.oidcIssuer}`,
     by === "file" ? artifact : `sha256:${await hashFile(artifact)}`,
   ];
 }
@@ -134,9 +134,12 @@ function releaseChecks(): Check[] {
     name: `v0.158.0 offered as v${version}`,
     accept: version === "0.158.0",
     argv: async () => [
-      ...["--bundle", at(`${asset}.sigstore.json`), "--trusted-root", at(PUBLIC_ROOT)],
-      ...["--identity-regexp", CONTRACT_DEFAULTS.identityPattern, "--issuer", CONTRACT_DEFAULTS.oidcIssuer],
-      ...["--version", version, `sha256:${text(`${asset}.sha256`).trim()}`],
+      `--bundle=${at(`${asset}.sigstore.json`)}`,
+      `--trusted-root=${at(PUBLIC_ROOT)}`,
+      `--identity-regexp=${CONTRACT_DEFAULTS.identityPattern}`,
+      `--issuer=${CONTRACT_DEFAULTS.oidcIssuer}`,
+      `--version=${version}`,
+      `sha256:${text(`${asset}.sha256`).trim()}`,
     ],
   }));
 }

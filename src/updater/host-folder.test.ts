@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -40,23 +40,43 @@ describe("the lock", () => {
   });
 });
 
+/** The contract's sentence, clause by clause ("Signature verification"). */
 describe("the token file", () => {
-  it.each<[number, RegExp[]]>([
-    [0o600, []],
-    [0o640, []],
-    [0o644, [/readable by others/]],
-    [0o660, [/writable by group or others/]],
-    [0o666, [/writable by group or others/, /readable by others/]],
-  ])("with mode %o is warned about as it deserves, by setting and path, never content", async (mode, warnings) => {
+  const own = process.getuid?.() ?? 0;
+  const WRITABLE = "is writable by group or others";
+  const READABLE = "is readable by others";
+  const FOREIGN = "belongs to an account other than root and our own";
+  it.each<[clause: string, mode: number, texts: string[]]>([
+    ["ours alone", 0o600, []],
+    ["readable by its group", 0o640, []],
+    ["writable by its group", 0o620, [WRITABLE]],
+    ["writable by others", 0o602, [WRITABLE]],
+    ["readable by others", 0o604, [READABLE]],
+    ["readable and writable by everybody", 0o666, [WRITABLE, READABLE]],
+  ])("%s is warned about as it deserves, by setting and path, never content", async (_, mode, texts) => {
     const path = join(root, "token");
     writeFileSync(path, "hunter2");
     chmodSync(path, mode);
-    const found = await tokenFileWarnings("server.tokenFile", path);
-    expect(found).toHaveLength(warnings.length);
-    warnings.forEach((warning, at) => expect(found[at]).toMatch(warning));
-    for (const text of found) {
-      expect(text).toContain(`server.tokenFile: ${path}`);
-      expect(text).not.toContain("hunter2");
-    }
+    expect(await tokenFileWarnings("server.tokenFile", path)).toEqual(
+      texts.map((text) => `server.tokenFile: ${path} ${text}`),
+    );
+  });
+
+  it.skipIf(own !== 0)(
+    "owned by another account is warned about (only the superuser can give a file away)",
+    async () => {
+      const path = join(root, "token");
+      writeFileSync(path, "hunter2", { mode: 0o600 });
+      chownSync(path, 65_534, 65_534);
+      expect(await tokenFileWarnings("server.tokenFile", path)).toEqual([`server.tokenFile: ${path} ${FOREIGN}`]);
+      // its own account's file is nobody else's, whichever account that is
+      expect(await tokenFileWarnings("server.tokenFile", path, 65_534)).toEqual([]);
+    },
+  );
+
+  it("owned by root is as good as our own", async () => {
+    expect(await tokenFileWarnings("server.tokenFile", "/etc/hostname", 65_534)).not.toContainEqual(
+      expect.stringContaining(FOREIGN),
+    );
   });
 });

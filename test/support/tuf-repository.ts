@@ -22,6 +22,8 @@ export type TufRepository = {
   /** Paths that were asked for. */
   requests: string[];
   mood: Mood;
+  /** Called after each answer. */
+  answered: (path: string) => void;
   close(): Promise<void>;
 };
 
@@ -38,6 +40,7 @@ export async function serveTufRepository(trustedRoot: string, expiresInDays = 7)
     else if (repository.mood === "fails") response.writeHead(500).end();
     else if (bytes === undefined) response.writeHead(404).end();
     else response.writeHead(200).end(bytes);
+    repository.answered(path);
   });
   await new Promise<void>((resolve) => {
     server.listen(0, "127.0.0.1", resolve);
@@ -47,6 +50,7 @@ export async function serveTufRepository(trustedRoot: string, expiresInDays = 7)
     root: files.get("/1.root.json") ?? Buffer.alloc(0),
     requests,
     mood: "serves",
+    answered: () => undefined,
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => {
