@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { encodeServerToAgent } from "../protocol/codec.ts";
+import { SAVED_BODIES, savedRemoteConfig } from "../../test/support/saved-config.ts";
 import { systemClock } from "./clock.ts";
 import { MAX_FOREIGN_BYTES, readForeignFile } from "./files.ts";
 import type { ServiceAccount } from "./host/service.ts";
@@ -242,38 +242,10 @@ describe("components", () => {
 });
 
 describe("the supervisor's next start", () => {
-  const saved = (...bodies: string[]): string => {
-    const files = bodies.map((body, at): [string, { body: Uint8Array; contentType: string }] => [
-      `f${at}`,
-      { body: Buffer.from(body), contentType: "" },
-    ]);
-    const message = encodeServerToAgent({
-      instanceUid: "00000000-0000-0000-0000-000000000000",
-      flags: 0n,
-      capabilities: 0n,
-      remoteConfig: { config: new Map(files), configHash: Buffer.from("h") },
-    });
+  it.each(SAVED_BODIES)("on a saved configuration with %s", async (_, body, problem) => {
     const path = join(root, "last_recv_remote_config.dat");
-    writeFileSync(path, remoteConfigOf(message));
-    return path;
-  };
-
-  // as the supervisor of upstream takes them (checked against it in test/interop)
-  it.each([
-    ["a mapping", "a: {b: 1}\n", undefined],
-    ["nothing", "", undefined],
-    ["only comments", "# nothing\n", undefined],
-    ["null", "~\n", undefined],
-    ["two documents, of which it reads the first", "a: 1\n---\nb: [\n", undefined],
-    ["duplicate keys", "a: 1\na: 2\n", "is not valid YAML"],
-    ["duplicate keys further down", "a:\n  b: 1\n  b: 2\n", "is not valid YAML"],
-    ["a tab as indent", "a:\n\tb: 1\n", "is not valid YAML"],
-    ["a list", "- a\n", "is not a mapping"],
-    ["a scalar", "text\n", "is not a mapping"],
-    ["an end too early", "a: {b: 1\n", "is not valid YAML"],
-    ["an unknown alias", "a: *b\n", "is not valid YAML"],
-  ])("on a saved configuration with %s", async (_, body, problem) => {
-    expect(await savedConfigProblem(saved("ok: 1\n", body))).toBe(problem);
+    writeFileSync(path, savedRemoteConfig("ok: 1\n", body));
+    expect(await savedConfigProblem(path)).toBe(problem);
   });
 
   it("on bytes that are none is refused, before the stop", async () => {
@@ -293,19 +265,3 @@ describe("the supervisor's next start", () => {
     await preflight({ ...it, portProblem: async () => undefined }, systemClock, log);
   });
 });
-
-/** Field 3 of a message from the server: what the supervisor saves. */
-function remoteConfigOf(message: Uint8Array): Uint8Array {
-  for (let at = 1; at < message.byteLength;) {
-    const tag = message[at++] ?? 0;
-    let length = 0;
-    for (let shift = 0; ; shift += 7) {
-      const byte = message[at++] ?? 0;
-      length += (byte & 0x7f) << shift;
-      if (byte < 0x80) break;
-    }
-    if (tag === 0x1a) return message.subarray(at, at + length);
-    if ((tag & 7) === 2) at += length;
-  }
-  throw new Error("no remote configuration");
-}

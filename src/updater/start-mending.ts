@@ -89,8 +89,10 @@ async function orphansOf({ service, isCollector, holders, list = listProcesses }
   const all = await list(); // before the pid: a supervisor that starts meanwhile is not in it, nor is its collector
   const supervisor = await service.supervisorPid();
   const owned = new Set(supervisor === undefined ? [] : treeOf(all, supervisor).map(({ pid }) => pid));
+  const unowned = all.filter((it) => isCollector(it) && !owned.has(it.pid));
+  if (unowned.length === 0) return [];
   const listening = new Set((await holders()).map(({ process: { pid, started } }) => `${pid} ${started}`));
-  return all.filter((it) => isCollector(it) && !owned.has(it.pid) && listening.has(`${it.pid} ${it.started}`));
+  return unowned.filter(({ pid, started }) => listening.has(`${pid} ${started}`));
 }
 
 async function end(orphans: readonly HostProcess[], { clock, log, list = listProcesses }: StartMendingDeps) {

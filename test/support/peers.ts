@@ -17,6 +17,19 @@ import { cacheFolder } from "../../src/embedded/temporal-program.ts";
 const MODULES = join(import.meta.dirname, "../interop/peers");
 export const OLD = "0.149.0";
 export const NEW = "0.150.0";
+/** A release that lacks the batch processor. */
+export const WITHOUT_BATCH = "0.151.0";
+/** A release without the extension by which the supervisor speaks with it. */
+export const WITHOUT_OPAMP = "0.152.0";
+/** A release that starts, is healthy for a moment, and ends by itself; again and again. */
+export const ENDS_EARLY = "0.153.0";
+const FAULTS: readonly (readonly [version: string, fault: string])[] = [
+  [OLD, ""],
+  [NEW, ""],
+  [WITHOUT_BATCH, "-X main.without=batch"],
+  [WITHOUT_OPAMP, "-X main.without=opamp"],
+  [ENDS_EARLY, "-X main.endsAfter=1500ms"],
+];
 
 /** Every program: the module that it is built in, the package, and what the linker sets. */
 const PROGRAMS: readonly { name: string; module: string; main: string; set?: string }[] = [
@@ -25,12 +38,12 @@ const PROGRAMS: readonly { name: string; module: string; main: string; set?: str
     module: "supervisor",
     main: "github.com/open-telemetry/opentelemetry-collector-contrib/cmd/opampsupervisor",
   },
-  // One program under two versions: real updates without a second download of everything.
-  ...[OLD, NEW].map((version) => ({
+  // One program under several versions, some with a fault: real updates without a second download of everything.
+  ...FAULTS.map(([version, fault]) => ({
     name: `otelcol-${version}`,
     module: "collector",
     main: ".",
-    set: `-X main.version=${version}`,
+    set: `-X main.version=${version} ${fault}`.trimEnd(),
   })),
   { name: "reference", module: "reference", main: "." },
 ];
@@ -126,10 +139,11 @@ async function go(args: readonly string[], of: { cwd: string; log: number; logFi
 export const realSoftware = (
   { supervisor, collector }: Peers,
   transport: HostSoftware["transport"] = "websocket",
+  collectorArgs: readonly string[] = ["--set=service.telemetry.metrics.level=none"],
 ): HostSoftware => ({
   supervisor: [supervisor],
   transport,
-  collectorArgs: ["--set=service.telemetry.metrics.level=none"],
+  collectorArgs,
   version: OLD,
   writeCollector: async (file) => {
     await mkdir(dirname(file), { recursive: true });

@@ -28,6 +28,8 @@ export type RealHostOptions = {
   attributes: Readonly<Record<string, string>>;
   /** Default: the stand-in supervisor and the demo collector. */
   software?: HostSoftware;
+  /** Added to the updater's environment. */
+  env?: Readonly<Record<string, string>>;
 };
 
 export type HostSoftware = {
@@ -81,7 +83,7 @@ export async function startRealHost(options: RealHostOptions): Promise<RealHost>
     args: ["run", "--config", updaterFile],
     dataDir: options.dataDir,
     // What the drop-in of the service does where systemd starts the supervisor.
-    env: { [TOKEN_VARIABLE]: token },
+    env: { ...options.env, [TOKEN_VARIABLE]: token },
   });
   const collectorHealthUrl = `http://127.0.0.1:${ports.collectorHealth}/`;
   return { name, folder, installDir: paths.installDir, stateDir: paths.stateDir, collectorHealthUrl, updater };

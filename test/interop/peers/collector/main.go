@@ -6,6 +6,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/opampextension"
@@ -28,9 +30,16 @@ import (
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 )
 
-var version = "0.149.0"
+var (
+	version = "0.149.0"
+	// without names a component that this build lacks: a release that does not fit the host (-X main.without=batch).
+	without = ""
+	// endsAfter makes a release that starts, is healthy, and then ends by itself (-X main.endsAfter=1500ms).
+	endsAfter = ""
+)
 
 func main() {
+	endLater()
 	settings := otelcol.CollectorSettings{
 		BuildInfo: component.BuildInfo{
 			Command:     "otelcol-interop",
@@ -76,10 +85,21 @@ func components() (otelcol.Factories, error) {
 	return made, nil
 }
 
+// endLater lets the collector end in the middle of its run. Its subcommands and --version are not touched.
+func endLater() {
+	lifetime, err := time.ParseDuration(endsAfter)
+	if err != nil || len(os.Args) < 2 || !strings.HasPrefix(os.Args[1], "--") || os.Args[1] == "--version" {
+		return
+	}
+	time.AfterFunc(lifetime, func() { os.Exit(7) })
+}
+
 func byType[F component.Factory](factories ...F) map[component.Type]F {
 	named := make(map[component.Type]F, len(factories))
 	for _, factory := range factories {
-		named[factory.Type()] = factory
+		if factory.Type().String() != without {
+			named[factory.Type()] = factory
+		}
 	}
 	return named
 }
