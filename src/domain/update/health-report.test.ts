@@ -79,6 +79,28 @@ describe("the update component", () => {
     });
   });
 
+  it("start time is that of the attempt, status time that of the last phase change, at every moment", () => {
+    const ends = ["done", "done", "done", "done", "health: 503", "done"];
+    for (let moment = 0; moment <= ends.length; moment++) {
+      const component = toComponentHealth(play(...ends.slice(0, moment)));
+      expect([component.startTimeUnixNano, component.statusTimeUnixNano]).toEqual([T0, T0 + BigInt(moment)]);
+    }
+    const { componentHealthMap } = toComponentHealth(play("done", "verification: bad"));
+    const times = (step: string) => {
+      const { startTimeUnixNano, statusTimeUnixNano } = componentHealthMap.get(`step:${step}`) ?? {};
+      return [startTimeUnixNano, statusTimeUnixNano];
+    };
+    expect(times("downloading")).toEqual([T0, T0 + 1n]);
+    expect(times("verifying")).toEqual([T0 + 1n, T0 + 2n]);
+    expect(times("installing")).toEqual([0n, 0n]); // never ran
+  });
+
+  it("a report of the same step again is no phase change", () => {
+    const report = play("done");
+    const again = reportTransition(report, { kind: "running", step: "verifying", supervisorStopped: false }, T0 + 99n);
+    expect(again.statusNanos).toBe(report.statusNanos);
+  });
+
   it("survives the wire with its nanoseconds", () => {
     for (const report of [play(), play("done"), play("done", "done", "done", "done", "health: 503", "done")])
       expect(readUpdateComponent(toComponentHealth(report))).toEqual(report);
