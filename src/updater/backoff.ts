@@ -28,6 +28,8 @@ export type Backoff = {
   remember(contentHash: string, cause: string): Promise<void>;
   /** Why it failed and until when (ISO 8601) it is not tried again; undefined when it may be tried. */
   of(contentHash: string): { cause: string; notBefore: string } | undefined;
+  /** All that are not tried at present, for people. */
+  all(): { contentHash: string; cause: string; notBefore: string }[];
   /** Stores what remains; called now and then where no boot id tells the time that passed. */
   store(): Promise<void>;
 };
@@ -44,7 +46,15 @@ export async function openBackoff(folder: StateFolder, clock: Clock, lengthMs: n
     }
   }
 
+  /** Whatever cannot be stored counts until the next start. */
   async function store(): Promise<void> {
+    try {
+      await write();
+    } catch (error) {
+      folder.log.error({ error: String(error) }, "the contents that failed could not be stored");
+    }
+  }
+  async function write(): Promise<void> {
     const at = clock.monotonicMs();
     for (const [hash, { untilMs }] of failures) if (untilMs <= at) failures.delete(hash);
     await writeState(folder, FILE, {
@@ -58,6 +68,14 @@ export async function openBackoff(folder: StateFolder, clock: Clock, lengthMs: n
     });
   }
 
+  function of(contentHash: string): { cause: string; notBefore: string } | undefined {
+    const failed = failures.get(contentHash);
+    const left = (failed?.untilMs ?? 0) - clock.monotonicMs();
+    if (failed === undefined || left <= 0) return undefined;
+    const notBefore = new Date(Number(clock.nowNanos() / 1_000_000n) + left).toISOString();
+    return { cause: failed.cause, notBefore };
+  }
+
   return {
     remember: async (contentHash, cause) => {
       failures.delete(contentHash);
@@ -66,13 +84,12 @@ export async function openBackoff(folder: StateFolder, clock: Clock, lengthMs: n
       if (failures.size > MAX_ENTRIES && oldest !== undefined) failures.delete(oldest);
       await store();
     },
-    of: (contentHash) => {
-      const failed = failures.get(contentHash);
-      const left = (failed?.untilMs ?? 0) - clock.monotonicMs();
-      if (failed === undefined || left <= 0) return undefined;
-      const notBefore = new Date(Number(clock.nowNanos() / 1_000_000n) + left).toISOString();
-      return { cause: failed.cause, notBefore };
-    },
+    of,
+    all: () =>
+      Array.from(failures.keys()).flatMap((contentHash) => {
+        const found = of(contentHash);
+        return found === undefined ? [] : [{ contentHash, ...found }];
+      }),
     store: async () => {
       if (failures.size > 0) await store();
     },

@@ -17,6 +17,7 @@ import { findHolders, judgeMetricsPort } from "./host/ports.ts";
 import { followOutput, type FollowOutput } from "./container/supervisor-output.ts";
 import { createProcessManager, MAX_LOG_BYTES } from "./host/process.ts";
 import { isCollectorOf, listProcesses } from "./host/processes.ts";
+import { CannotStart } from "./host-folder.ts";
 import type { Log, ServiceManager } from "./host/service.ts";
 import { createSystemdManager, type RunCommand } from "./host/systemd.ts";
 import { createWindowsManager, patientFiles } from "./host/windows.ts";
@@ -184,8 +185,16 @@ export function signatureRule(update: SignatureSettings, byTuf?: Pick<RootKeeper
 }
 
 function readTls({ server }: UpdaterSettings) {
-  const read = (path: string | undefined): Buffer | undefined => (path === undefined ? undefined : readFileSync(path));
-  return { ca: read(server.tls?.caFile), cert: read(server.tls?.certFile), key: read(server.tls?.keyFile) };
+  const read = (name: "caFile" | "certFile" | "keyFile"): Buffer | undefined => {
+    const path = server.tls?.[name];
+    try {
+      return path === undefined ? undefined : readFileSync(path);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw new CannotStart(`server.tls.${name}: ${path} cannot be read (${String(code)})`);
+    }
+  };
+  return { ca: read("caFile"), cert: read("certFile"), key: read("keyFile") };
 }
 
 /** Connects with the token as it is in its file at that moment; while the file cannot be read, the last one counts. */

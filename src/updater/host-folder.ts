@@ -45,7 +45,8 @@ export async function lockFolder(folder: string, files: Files = systemFiles): Pr
       }
       return { release: async () => await files.remove(path) };
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      const code = String((error as NodeJS.ErrnoException).code);
+      if (code !== "EEXIST") throw new CannotStart(`the lock ${path} cannot be written (${code}); see to its disk`);
     }
     const held = await readFile(path, "utf8").catch(() => "");
     const owner = await aliveOwner(held);
@@ -58,6 +59,16 @@ export async function lockFolder(folder: string, files: Files = systemFiles): Pr
   throw new CannotStart(`the lock ${path} cannot be taken`);
 }
 
+/** The process that holds the lock of a state folder, of those that live. Throws when the folder cannot be read. */
+export async function lockOwner(folder: string): Promise<number | undefined> {
+  try {
+    return await aliveOwner(await readFile(join(folder, LOCK), "utf8"));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
 async function aliveOwner(held: string): Promise<number | undefined> {
   const match = /^\{"pid":(\d+),"started":"([^"]*)"\}$/.exec(held);
   if (match === null) return undefined; // its writer died while it wrote
@@ -67,10 +78,16 @@ async function aliveOwner(held: string): Promise<number | undefined> {
 }
 
 /** What is wrong with the file that holds the token; the texts name setting and path, never the content. */
-export async function tokenFileWarnings(setting: string, path: string): Promise<string[]> {
+export async function tokenFileWarnings(
+  setting: string,
+  path: string,
+  ownUid: number | undefined = process.getuid?.(),
+): Promise<string[]> {
   if (process.platform === "win32") return [];
-  const found = await stat(path);
-  const others = found.uid !== 0 && found.uid !== process.getuid?.();
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    throw new CannotStart(`${setting}: ${path} cannot be read (${String(error.code)})`);
+  });
+  const others = found.uid !== 0 && found.uid !== ownUid;
   return [
     ...((found.mode & 0o022) === 0 ? [] : [`${setting}: ${path} is writable by group or others`]),
     ...((found.mode & 0o004) === 0 ? [] : [`${setting}: ${path} is readable by others`]),

@@ -5,6 +5,7 @@
 import { UPDATER_CAPABILITIES } from "../domain/brand.ts";
 import { decideOffer, type OfferDecision, type OfferedPackage, type OfferedSet } from "../domain/update/offer.ts";
 import { isOutcome, type UpdateAttempt } from "../domain/update/health-report.ts";
+import type { Activity } from "../domain/update/step-limits.ts";
 import { failureClassOf } from "../domain/update/step-error.ts";
 import type { AgentClient, AgentClientOptions } from "../protocol/agent-client.ts";
 import type { PackagesAvailable, ServerToAgent } from "../protocol/messages.ts";
@@ -28,6 +29,10 @@ export type UpdaterDeps = {
   state: State;
   backoff: Backoff;
   instanceUid: string;
+  /** Of a container's image. */
+  imageCollectorVersion?: string | undefined;
+  /** There is nothing to do (any more). */
+  atRest?: (() => void) | undefined;
   connect: (options: Omit<AgentClientOptions, "endpoint" | "headers" | "tls" | "log">) => AgentClient;
 };
 
@@ -59,6 +64,7 @@ export class Updater {
   private waiting: PackagesAvailable | undefined;
   private progress: Progress | undefined;
   private progressAtMs = 0;
+  private movedAtMs = 0;
   /** Offers are judged one after the other. */
   private turn: Promise<void> = Promise.resolve();
 
@@ -69,7 +75,13 @@ export class Updater {
       instanceUid: deps.instanceUid,
       capabilities: BigInt(UPDATER_CAPABILITIES),
       state: () => ({
-        agentDescription: describeUpdater(deps.settings, deps.version, this.client.instanceUid, this.collectorUid),
+        agentDescription: describeUpdater(
+          deps.settings,
+          deps.version,
+          this.client.instanceUid,
+          this.collectorUid,
+          deps.imageCollectorVersion,
+        ),
         health: healthOf({
           startNanos: this.startNanos,
           statusNanos: BigInt(this.report?.statusNanos ?? this.startNanos),
@@ -94,6 +106,7 @@ export class Updater {
     this.collectorUid = await readCollectorUid(settings.supervisor.storageDir);
     this.client.start();
     this.background(this.watchCollectorUid());
+    this.deps.atRest?.();
   }
 
   /** Takes back what can be taken back, waits for what cannot, says goodbye. */
@@ -105,6 +118,13 @@ export class Updater {
     await this.running?.ended;
     await this.deps.backoff.store();
     await this.client.stop();
+  }
+
+  /** What the running attempt does; undefined without one. */
+  get activity(): Activity | undefined {
+    if (this.running === undefined || this.report === undefined) return undefined;
+    const { status } = this.report;
+    return { step: isOutcome(status) ? "closing" : status, movedAtMs: this.movedAtMs };
   }
 
   private async receive(message: ServerToAgent): Promise<void> {
@@ -210,6 +230,7 @@ export class Updater {
 
   private changed(report: UpdateAttempt, set: OfferedSet): void {
     this.report = report;
+    this.movedAtMs = this.deps.host.clock.monotonicMs();
     if (isOutcome(report.status)) return; // told together with the answer, when everything is stored
     const status = report.status === "downloading" ? "downloading" : "installing";
     this.memory = { ...this.memory, answer: answerOf(set, status, "") };
@@ -235,6 +256,7 @@ export class Updater {
     const next = this.waiting;
     this.waiting = undefined;
     if (next !== undefined) await this.judge(next);
+    else this.deps.atRest?.();
   }
 
   private async rememberFailure(contentHash: string, error: string): Promise<void> {
@@ -259,6 +281,7 @@ export class Updater {
 
   private noteProgress(bytes: number, of: number | undefined, startedMs: number): void {
     const now = this.deps.host.clock.monotonicMs();
+    this.movedAtMs = now;
     if (of === undefined || now - this.progressAtMs < PROGRESS_EVERY_MS) return;
     this.progressAtMs = now;
     this.progress = { percent: (100 * bytes) / of, bytesPerSecond: (1_000 * bytes) / Math.max(1, now - startedMs) };

@@ -1,14 +1,19 @@
 /** The program while it runs: prepare, repair, supervise, connect; and the way out in the reverse order. */
 import { randomBytes } from "node:crypto";
 import { openBackoff } from "./backoff.ts";
+import { systemClock } from "./clock.ts";
 import { compose, connectorOf } from "./compose.ts";
+import { isHanging, type StepTimes } from "../domain/update/step-limits.ts";
 import type { UpdaterSettings } from "./config.ts";
+import { openContainer } from "./container/mode.ts";
 import { hostPorts } from "./fault-points.ts";
 import { lockFolder, prepareFolder, tokenFileWarnings } from "./host-folder.ts";
 import type { Log } from "./host/service.ts";
+import { feedWatchdog, takeNotifier } from "./notify.ts";
 import { Updater } from "./opamp-client.ts";
 import { recover, type Recovered } from "./recover.ts";
 import { rootFileWarnings } from "./root-file.ts";
+import { runProgram } from "./run-program.ts";
 import { sweepState } from "./state-file.ts";
 import { createState } from "./state.ts";
 
@@ -36,10 +41,11 @@ async function open({ settings, configFile, log, env }: RunOptions) {
     ];
     for (const warning of warnings) log.warn({}, warning);
     const { host, folder, rootKeeper } = compose(settings, log, ports);
+    const container = openContainer(settings, host, folder);
     await sweepState(folder);
     const state = createState(folder, host.clock, randomBytes);
     const backoff = await openBackoff(folder, host.clock, settings.update.failedRetryBackoff);
-    return { lock, host, state, backoff, rootKeeper };
+    return { lock, host, state, backoff, rootKeeper, container };
   } catch (error) {
     await lock.release();
     throw error;
@@ -48,9 +54,9 @@ async function open({ settings, configFile, log, env }: RunOptions) {
 
 /** What `recover` does: the repair of a start, once. The supervisor of manager `process` is stopped again at the end. */
 export async function recoverOnce(options: RunOptions, signal: AbortSignal): Promise<Recovered> {
-  const { lock, host, state, backoff } = await open(options);
+  const { lock, host, state, backoff, container } = await open(options);
   try {
-    const recovered = await recover({ host, state, backoff, signal });
+    const recovered = await recover({ host, state, backoff, signal, ...container });
     await host.service.close();
     return recovered;
   } finally {
@@ -61,20 +67,39 @@ export async function recoverOnce(options: RunOptions, signal: AbortSignal): Pro
 /** Runs until `signal` is aborted; `ready` is called once the host is repaired and the connection begins. */
 export async function run(options: RunOptions, signal: AbortSignal, ready: () => void): Promise<void> {
   const { settings, version, log } = options;
-  const { lock, host, state, backoff, rootKeeper } = await open(options);
+  const notifier = takeNotifier(options.env, runProgram, systemClock, log); // before any child could inherit it
+  const { lock, host, state, backoff, rootKeeper, container } = await open(options);
   try {
     // beside everything else: a host without its root still recovers, and runs what it has
     rootKeeper?.keepFresh(signal).catch((error: unknown) => log.error({ error: String(error) }, "no root by TUF"));
-    const recovered = await recover({ host, state, backoff, signal });
+    const recovered = await recover({ host, state, backoff, signal, ...container });
     if (recovered.repair !== "none") log.warn({ ...recovered }, "recovered");
-    else if (settings.supervisor.manager === "process") await startSupervisor();
+    const imageCollectorVersion = await container?.seed(signal);
+    if (recovered.repair === "none" && settings.supervisor.manager === "process") await startSupervisor();
     const instanceUid = await state.instanceUid();
     const connect = connectorOf(settings, log);
-    const updater = new Updater({ settings, version, host, state, backoff, instanceUid, connect });
+    const updater = new Updater({
+      settings,
+      version,
+      host,
+      state,
+      backoff,
+      instanceUid,
+      imageCollectorVersion,
+      connect,
+      atRest: tidyMemory,
+    });
     await updater.start();
+    await notifier.ready();
     ready();
+    await feedWatchdog(notifier, () => isHanging(updater.activity, systemClock.monotonicMs(), stepTimes(settings)), {
+      clock: systemClock,
+      log,
+      signal,
+    });
     await aborted(signal);
     log.info({}, "stopping");
+    await notifier.stopping();
     await updater.stop();
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -93,6 +118,15 @@ export async function run(options: RunOptions, signal: AbortSignal, ready: () =>
     }
   }
 }
+
+const stepTimes = ({ update, supervisor }: UpdaterSettings): StepTimes => ({
+  idleTimeoutMs: update.idleTimeout,
+  stopTimeoutMs: supervisor.stopTimeout,
+  healthTimeoutMs: update.healthTimeout,
+});
+
+/** What a start or an attempt left goes at once: V8 collects by need, and a program that waits has none. */
+const tidyMemory = (): void => void globalThis.gc?.({ type: "major", execution: "sync" }); // the executable has it on
 
 async function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
