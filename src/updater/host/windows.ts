@@ -45,9 +45,15 @@ export function createWindowsManager({
   /** Ids of processes whose program lies below the installation. */
   async function leftovers(): Promise<string[]> {
     const folder = installDir.replaceAll("'", "''");
-    const script = `Get-Process | Where-Object { $_.Path -like '${folder}\\*' } | ForEach-Object { $_.Id }`;
-    const { output } = await run("powershell.exe", ["-NoProfile", "-NonInteractive", "-Command", script], QUERY_MS);
-    return output.split(/\s+/).filter((word) => /^\d+$/.test(word) && word !== String(process.pid));
+    // not -like: a bracket in the path would be a pattern
+    const isBelow = `$_.Path -and $_.Path.StartsWith('${folder}\\', 'OrdinalIgnoreCase')`;
+    const script = `Get-Process | Where-Object { ${isBelow} } | ForEach-Object { $_.Id }`;
+    const args = ["-NoProfile", "-NonInteractive", "-Command", script];
+    const { code, output } = await run("powershell.exe", args, QUERY_MS);
+    if (code !== 0)
+      throw new StepError("install", `the processes of ${service} cannot be listed (PowerShell: ${code})`);
+    // whole lines only: a number in a warning is no process to end
+    return output.split(/\r?\n/).filter((line) => /^\d+$/.test(line) && line !== String(process.pid));
   }
 
   return {
