@@ -18,6 +18,8 @@ const OTHER_PROGRAMS = {
   test: "scripts/test.ts",
   check: "scripts/check.ts",
   bench: "bench/main.ts",
+  "build-updater": "scripts/build-executable.ts",
+  chaos: "chaos/main.ts",
   conformance: "scripts/conformance.ts",
 };
 

@@ -65,7 +65,7 @@ export type HostDeps = {
 /** The whole of it, one step a line. Returns when the offered version is active and healthy; throws at the step that failed. */
 export async function install(offer: Offer, tracker: AttemptTracker, host: HostDeps): Promise<void> {
   const allowed = await checkPolicy(offer, host); // before any byte is fetched
-  if (holdsArchive(allowed)) return await tracker.succeedEarly();
+  if (await holdsArchive(allowed, host)) return await tracker.succeedEarly();
   const archive = await spool(allowed, tracker, host); // hashed, not yet trusted
   await tracker.stepDone();
   const verified = await verify(archive, allowed, host); // digest, then signature for exactly this version
@@ -90,10 +90,20 @@ async function checkPolicy(offer: Offer, host: HostDeps): Promise<AllowedOffer> 
 }
 
 /** Whether the active version came from this very archive and its bytes are still those that were verified. */
-function holdsArchive({ active, offer, version }: AllowedOffer): boolean {
+async function holdsArchive({ active, offer, version }: AllowedOffer, host: HostDeps): Promise<boolean> {
   const marker = active?.marker;
   if (active === undefined || marker === undefined || active.version !== version) return false;
+  await requireSettled(version, host);
   return marker.archiveSha256 === offer.contentHash && marker.binarySha256 === active.binarySha256;
+}
+
+/** A version that an earlier update could not take back is active, but that is no success. */
+async function requireSettled(version: string, { journal }: HostDeps): Promise<void> {
+  if ((await journal.read()).state !== "none")
+    throw new StepError(
+      "install",
+      `v${version} is active, but its own update failed and could not be taken back; restart the updater to repair the host`,
+    );
 }
 
 async function spool({ offer }: AllowedOffer, tracker: AttemptTracker, host: HostDeps): Promise<SpooledArchive> {
@@ -140,9 +150,11 @@ async function stage(archive: VerifiedArchive, { version }: AllowedOffer, host: 
  * Whether this version is active with these bytes. Throws when it is active with other bytes: a running version is never
  * overwritten. A version put there by hand gets the marker that says what was proven now.
  */
-async function holdsBinary(staged: StagedBinary, { layout, files, clock }: HostDeps): Promise<boolean> {
+async function holdsBinary(staged: StagedBinary, host: HostDeps): Promise<boolean> {
+  const { layout, files, clock } = host;
   const active = await layout.active();
   if (active === undefined || active.version !== staged.version) return false;
+  await requireSettled(staged.version, host);
   if (active.binarySha256 !== staged.binarySha256)
     throw new StepError(
       "install",

@@ -14,9 +14,10 @@ import { TEMPORARY, type Files } from "./files.ts";
 /** Name of the install marker in each version folder. */
 export const INSTALL_MARKER = "install.json";
 const PREVIOUS_SUFFIX = ".previous";
-/** Folders in `versions/` that are not versions: staged, or moved out of the way. Swept at start. */
+/** Folders in `versions/` that are not versions: staged, moved out of the way, or on their way out. Swept at start. */
 export const STAGING_PREFIX = ".staging-";
 const REPLACED_PREFIX = ".replaced-";
+const DROPPED_PREFIX = ".dropped-";
 
 const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 const Marker = z.strictObject({
@@ -121,19 +122,32 @@ export class Layout {
 
   /** Makes a version the one that the supervisor starts next. Atomic for readers; the supervisor must be stopped. */
   async activate(version: string): Promise<void> {
-    const { files, stable } = this;
+    const { files } = this;
     const { installDir, activation } = this.settings;
     if ((await files.hash(this.versionBinary(version))) === undefined)
       throw new StepError("install", `v${version} is not on the disk`);
-    if (activation === "symlink") {
-      await files.replaceSymlink(join("versions", version), join(installDir, "current"));
-      return;
-    }
-    await files.makeFolder(join(installDir, "bin"));
+    if (activation === "copy") return await this.activateCopy(version);
+    const [target, current] = [join("versions", version), join(installDir, "current")];
+    // a way back that changes nothing needs no space on a disk that may have none
+    if ((await files.readLink(current)) !== target) await files.replaceSymlink(target, current);
+  }
+
+  /** The way back has to work on a full disk: bytes that `.previous` still holds are moved, not copied. */
+  private async activateCopy(version: string): Promise<void> {
+    const { files, stable } = this;
+    const previous = `${stable}${PREVIOUS_SUFFIX}`;
+    const wanted = await files.hash(this.versionBinary(version));
     const before = await files.hash(stable);
-    if (before !== undefined && before !== (await files.hash(this.versionBinary(version))))
-      await files.copyDurably(stable, `${stable}${PREVIOUS_SUFFIX}`, 0o755);
-    await files.copyDurably(this.versionBinary(version), stable, 0o755);
+    if (before === wanted) return;
+    await files.makeFolder(join(this.settings.installDir, "bin"));
+    const isBack = (await files.hash(previous)) === wanted;
+    if (before !== undefined && !isBack) await files.copyDurably(stable, previous, 0o755);
+    try {
+      await files.copyDurably(this.versionBinary(version), stable, 0o755);
+    } catch (error) {
+      if (!isBack) throw error;
+      await files.rename(previous, stable);
+    }
   }
 
   /** Puts a staged folder in the place of `versions/<version>`; what was there goes away. The version must not be active. */
@@ -144,7 +158,33 @@ export class Layout {
     if ((await files.list(this.versionFolder(version))).length > 0)
       await files.rename(this.versionFolder(version), aside);
     else await files.remove(this.versionFolder(version));
-    await files.rename(staging, this.versionFolder(version));
+    try {
+      await files.rename(staging, this.versionFolder(version));
+    } catch (error) {
+      await this.putBack(version);
+      throw error;
+    }
+    await files.remove(aside);
+  }
+
+  /** What was moved aside for a version that never came takes its place again. */
+  private async putBack(version: string): Promise<void> {
+    const { files } = this;
+    const aside = join(this.versions, `${REPLACED_PREFIX}${version}`);
+    const isThere = (await files.list(this.versionFolder(version))).length > 0;
+    if (isThere || (await files.list(aside)).length === 0) return await files.remove(aside);
+    await files.remove(this.versionFolder(version));
+    await files.rename(aside, this.versionFolder(version));
+  }
+
+  /** Removes a version in one step for whoever looks: never is half of one left under its name. */
+  async drop(version: string): Promise<void> {
+    const { files } = this;
+    if ((await files.list(this.versionFolder(version))).length === 0)
+      return await files.remove(this.versionFolder(version));
+    const aside = join(this.versions, `${DROPPED_PREFIX}${version}`);
+    await files.remove(aside);
+    await files.rename(this.versionFolder(version), aside);
     await files.remove(aside);
   }
 
@@ -153,7 +193,8 @@ export class Layout {
     const { files } = this;
     const { installDir } = this.settings;
     for (const name of await files.list(this.versions))
-      if (name.startsWith(STAGING_PREFIX) || name.startsWith(REPLACED_PREFIX))
+      if (name.startsWith(REPLACED_PREFIX)) await this.putBack(name.slice(REPLACED_PREFIX.length));
+      else if (name.startsWith(STAGING_PREFIX) || name.startsWith(DROPPED_PREFIX))
         await files.remove(join(this.versions, name));
     const folders = [
       installDir,
@@ -178,7 +219,7 @@ export class Layout {
     const newestFirst = dated.toSorted((a, b) => b.at.localeCompare(a.at)).map(({ version }) => version);
     const present = installed.filter((version) => spared.has(version)).length;
     const gone = newestFirst.slice(Math.max(0, keep - present));
-    for (const version of gone) await this.files.remove(this.versionFolder(version));
+    for (const version of gone) await this.drop(version);
     return gone;
   }
 }

@@ -18,7 +18,7 @@ import type { HostDeps } from "./install.ts";
 import type { Active } from "./layout.ts";
 import { discard } from "./run-attempt.ts";
 import type { State } from "./state.ts";
-import { finish, rollBack } from "./swap.ts";
+import { finish, rollBack, startWhatIsThere } from "./swap.ts";
 
 /** What would run if the supervisor started now. */
 type OnDisk = "new" | "new_damaged" | "previous" | "other";
@@ -46,7 +46,7 @@ export type RecoverDeps = {
 /** Brings the host to one version and closes the attempt that was cut off. Throws only when it is cancelled. */
 export async function recover({ host, state, backoff, seedTakenBack, signal }: RecoverDeps): Promise<Recovered> {
   await discard(host);
-  const report = await lastReport(host, state);
+  const last = await lastReport(host, state);
   const journal = await host.journal.read();
   const active = await host.layout.active();
   const entry =
@@ -56,8 +56,7 @@ export async function recover({ host, state, backoff, seedTakenBack, signal }: R
         ? await guessEntry(active, host)
         : undefined;
   if (entry === undefined) {
-    if (report !== undefined)
-      await state.storeAttempt(closeInterrupted(report, interrupted(report), host.clock.nowNanos()));
+    if (last !== undefined) await state.storeAttempt(closeInterrupted(last, interrupted(last), host.clock.nowNanos()));
     return { repair: "none" };
   }
   if (entry.source === "image" && entry.previous === null && active === undefined) {
@@ -71,6 +70,9 @@ export async function recover({ host, state, backoff, seedTakenBack, signal }: R
     // no attempt of the server's: the component goes on showing the last one
     if (outcome.ok && outcome.repair === "roll_back") await seedTakenBack?.(entry, outcome.cause);
   } else {
+    // an attempt that a full disk did not take is told from the journal
+    const isTold = journal.state !== "open" || last?.version === entry.version;
+    const report = isTold ? last : begunReport(entry.version, entry.previous?.version, host);
     if (report !== undefined) await state.storeAttempt(closeReport(report, entry, outcome, host));
     if (outcome.ok && outcome.repair === "roll_back") await backoff.remember(entry.archiveSha256, outcome.cause);
   }
@@ -125,6 +127,7 @@ async function mend(repair: Repair, entry: JournalEntry, host: HostDeps, signal?
         host,
         signal,
       );
+    await startWhatIsThere(host);
     return { ok: false, repair, error: message, cause };
   }
 }
@@ -150,12 +153,15 @@ async function lastReport(host: HostDeps, state: State): Promise<UpdateAttempt |
   if (found.state === "ok") return found.value;
   if (found.state === "absent") return undefined;
   const { answer } = await state.packages();
-  const now = host.clock.nowNanos().toString();
   const version = answer?.packages[0]?.offeredVersion.replace(/^v/, "") ?? "";
-  const from = (await host.layout.active())?.version ?? "";
+  return begunReport(version, (await host.layout.active())?.version, host);
+}
+
+function begunReport(version: string, from: string | undefined, host: HostDeps): UpdateAttempt {
+  const now = host.clock.nowNanos().toString();
   return {
     version,
-    from,
+    from: from ?? "",
     status: "installing",
     healthy: true,
     error: "",

@@ -3,13 +3,13 @@ import type { UpdateAttempt } from "../domain/update/health-report.ts";
 import { normalizeVersion } from "../domain/update/version.ts";
 import { AttemptTracker, type TrackerDeps } from "./attempt-tracker.ts";
 import { install, type HostDeps, type Offer } from "./install.ts";
-import { rollBack } from "./swap.ts";
+import { clearJournal, rollBack, versionBefore } from "./swap.ts";
 
 /** Begins an attempt; its report can be told from now on. A malformed version is reported as it came, bounded. */
 export async function beginTracking(offer: Offer, host: HostDeps, deps: TrackerDeps): Promise<AttemptTracker> {
-  const active = await host.layout.active();
+  const before = await versionBefore(host);
   const version = normalizeVersion(offer.versionText) ?? offer.versionText.replace(/^v/, "").slice(0, 64);
-  const tracker = new AttemptTracker({ version, from: active?.version ?? "" }, deps);
+  const tracker = new AttemptTracker({ version, from: before?.version ?? "" }, deps);
   await tracker.begun();
   return tracker;
 }
@@ -46,16 +46,15 @@ async function goBack(tracker: AttemptTracker, host: HostDeps): Promise<void> {
     return;
   }
   await tracker.stepDone();
-  await host.journal.clear();
+  await clearJournal(host.journal, host.log);
 }
 
 /** The host did not change: nor may the folder of versions, except for what was there before. */
 async function undoUnused(before: readonly string[], tracker: AttemptTracker, host: HostDeps): Promise<void> {
   const { version } = tracker.versions;
+  await clearJournal(host.journal, host.log);
   try {
-    await host.journal.clear();
-    if (normalizeVersion(version) === version && !before.includes(version))
-      await host.files.remove(host.layout.versionFolder(version));
+    if (normalizeVersion(version) === version && !before.includes(version)) await host.layout.drop(version);
   } catch (error) {
     host.log.warn({ error: String(error) }, "an unused version could not be removed");
   }

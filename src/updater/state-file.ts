@@ -9,7 +9,10 @@ export type StateRead<T> = { state: "ok"; value: T } | { state: "absent" } | { s
 
 const BROKEN = ".broken";
 
-/** A file that is empty, cut, full of zero bytes or of another shape is moved aside (the newest one is kept) and told. */
+/**
+ * A file that is empty, cut, full of zero bytes or of another shape is moved aside (the newest one is kept) and told. On a
+ * disk that refuses even that it stays, and is found again by the next start.
+ */
 export async function readState<S extends z.ZodType>(
   { folder, files, log }: StateFolder,
   name: string,
@@ -21,7 +24,11 @@ export async function readState<S extends z.ZodType>(
   const value = parse(text, schema);
   if (value !== undefined) return { state: "ok", value };
   log.warn({ file: path, movedTo: `${path}${BROKEN}` }, "a state file is unreadable and was moved aside");
-  await files.rename(path, `${path}${BROKEN}`);
+  try {
+    await files.rename(path, `${path}${BROKEN}`);
+  } catch (error) {
+    log.error({ file: path, error: String(error) }, "it could not be moved aside");
+  }
   return { state: "broken" };
 }
 
@@ -37,7 +44,13 @@ export async function writeState({ folder, files }: StateFolder, name: string, v
   await files.writeDurably(join(folder, name), `${JSON.stringify(value)}\n`);
 }
 
-/** Removes what killed writers left. */
-export async function sweepState({ folder, files }: StateFolder): Promise<void> {
-  for (const name of await files.list(folder)) if (name.includes(TEMPORARY)) await files.remove(join(folder, name));
+/** Removes what killed writers left. What cannot be removed is told, and does no harm. */
+export async function sweepState({ folder, files, log }: StateFolder): Promise<void> {
+  for (const name of (await files.list(folder)).filter((it) => it.includes(TEMPORARY))) {
+    try {
+      await files.remove(join(folder, name));
+    } catch (error) {
+      log.warn({ file: join(folder, name), error: String(error) }, "a leftover could not be removed");
+    }
+  }
 }

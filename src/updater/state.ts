@@ -1,6 +1,6 @@
 /**
  * What the host program remembers: who it is, its last attempt, what it answered to the last offer, and which contents
- * failed lately. A file that is lost costs its memory, never the start.
+ * failed lately. A file that is lost costs its memory, never the start; what a full disk does not take is kept in memory.
  */
 import { z } from "zod";
 import { STEPS } from "../domain/brand.ts";
@@ -8,7 +8,7 @@ import { OUTCOMES } from "../domain/update/attempt.ts";
 import type { UpdateAttempt } from "../domain/update/health-report.ts";
 import { readUid, uuidV7 } from "../protocol/uid.ts";
 import type { Clock } from "./clock.ts";
-import { readState, writeState, type StateFolder } from "./state-file.ts";
+import { readState, writeState, type StateFolder, type StateRead } from "./state-file.ts";
 
 const nanos = z.string().regex(/^\d{1,20}$/);
 const Attempt = z.strictObject({
@@ -63,25 +63,39 @@ const FILE = { identity: "identity.json", attempt: "attempt.json", packages: "pa
 export type State = ReturnType<typeof createState>;
 
 export function createState(folder: StateFolder, clock: Clock, random: (bytes: number) => Uint8Array) {
+  const unsaved = new Map<string, unknown>();
+  async function store(name: string, value: unknown): Promise<void> {
+    unsaved.set(name, value);
+    try {
+      await writeState(folder, name, value);
+      unsaved.delete(name);
+    } catch (error) {
+      folder.log.error({ file: name, error: String(error) }, "a state file could not be written; it is kept in memory");
+    }
+  }
+  async function read<S extends z.ZodType>(name: string, schema: S): Promise<StateRead<z.output<S>>> {
+    const kept = unsaved.get(name);
+    return kept === undefined ? await readState(folder, name, schema) : { state: "ok", value: kept as z.output<S> };
+  }
+
   return {
     /** Our instance UID, made once (UUIDv7). */
     instanceUid: async (): Promise<string> => {
-      const found = await readState(folder, FILE.identity, Identity);
+      const found = await read(FILE.identity, Identity);
       const known = found.state === "ok" ? readUid(found.value.instanceUid) : undefined;
       if (known !== undefined) return known;
       const instanceUid = uuidV7(Number(clock.nowNanos() / 1_000_000n), random(10));
-      await writeState(folder, FILE.identity, { instanceUid });
+      await store(FILE.identity, { instanceUid });
       return instanceUid;
     },
-    storeInstanceUid: async (instanceUid: string): Promise<void> =>
-      await writeState(folder, FILE.identity, { instanceUid }),
+    storeInstanceUid: async (instanceUid: string): Promise<void> => await store(FILE.identity, { instanceUid }),
     attempt: async (): Promise<{ state: "ok"; value: UpdateAttempt } | { state: "absent" } | { state: "broken" }> =>
-      await readState(folder, FILE.attempt, Attempt),
-    storeAttempt: async (attempt: UpdateAttempt): Promise<void> => await writeState(folder, FILE.attempt, attempt),
+      await read(FILE.attempt, Attempt),
+    storeAttempt: async (attempt: UpdateAttempt): Promise<void> => await store(FILE.attempt, attempt),
     packages: async (): Promise<PackageMemory> => {
-      const found = await readState(folder, FILE.packages, Packages);
+      const found = await read(FILE.packages, Packages);
       return found.state === "ok" ? found.value : { installed: null, answer: null, lastFailure: "" };
     },
-    storePackages: async (packages: PackageMemory): Promise<void> => await writeState(folder, FILE.packages, packages),
+    storePackages: async (packages: PackageMemory): Promise<void> => await store(FILE.packages, packages),
   };
 }

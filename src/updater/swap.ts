@@ -22,7 +22,7 @@ export async function swap(
   signal?: AbortSignal,
 ): Promise<void> {
   const { layout, journal, service } = host;
-  const previous = await layout.active();
+  const previous = await versionBefore(host);
   const installedAt = new Date(Number(host.clock.nowNanos() / 1_000_000n)).toISOString();
   const { version, archiveSha256, binarySha256, source } = binary;
   await writeMarker(host.files, binary.folder, {
@@ -39,7 +39,7 @@ export async function swap(
     version,
     archiveSha256,
     binarySha256,
-    previous: previous === undefined ? null : { version: previous.version, binarySha256: previous.binarySha256 },
+    previous: previous ?? null,
     cause: "",
     ...(source === "image" && { source }),
   });
@@ -55,7 +55,10 @@ export async function swap(
   await finish(host);
 }
 
-/** The host is consistent with a healthy version: old versions go, then the journal. Trouble here undoes nothing. */
+/**
+ * The host is consistent with a healthy version: old versions go, then the journal. Trouble here undoes nothing and is not
+ * thrown: a journal that stays makes the next start look again.
+ */
 export async function finish({ layout, journal, limits, log }: HostDeps): Promise<void> {
   try {
     const removed = await layout.prune(limits.keepVersions);
@@ -63,7 +66,34 @@ export async function finish({ layout, journal, limits, log }: HostDeps): Promis
   } catch (error) {
     log.warn({ error: String(error) }, "old versions could not be removed");
   }
-  await journal.clear();
+  await clearJournal(journal, log);
+}
+
+export async function clearJournal(journal: HostDeps["journal"], log: HostDeps["log"]): Promise<void> {
+  try {
+    await journal.clear();
+  } catch (error) {
+    log.error({ error: String(error) }, "the journal could not be removed; the next start looks again");
+  }
+}
+
+/** Where a failure leads back to: what is active, unless that is what an earlier update could not take back. */
+export async function versionBefore({ layout, journal }: HostDeps): Promise<JournalEntry["previous"] | undefined> {
+  const active = await layout.active();
+  if (active === undefined) return undefined;
+  const found = await journal.read();
+  const isBroken = found.state === "open" && found.entry.version === active.version;
+  if (isBroken && found.entry.previous !== null) return found.entry.previous;
+  return { version: active.version, binarySha256: active.binarySha256 };
+}
+
+/** When a way back fails, some collector is better than none: the next start of the updater tries again. Never throws. */
+export async function startWhatIsThere({ service, log }: HostDeps): Promise<void> {
+  try {
+    await service.start();
+  } catch (error) {
+    log.error({ error: String(error) }, "the supervisor does not start");
+  }
 }
 
 /**
@@ -82,8 +112,13 @@ export async function rollBack(
     // a full disk: the entry of the swap still stands and leads back as well
     log.error({ error: String(error) }, "the journal could not be written; rolling back without");
   }
-  await service.stop();
-  await layout.activate(entry.previous.version);
+  try {
+    await service.stop();
+    await layout.activate(entry.previous.version);
+  } catch (error) {
+    await startWhatIsThere(host);
+    throw error;
+  }
   await service.start();
   await waitHealthy(host.health.settings, host.health.deps, signal);
 }
