@@ -73,7 +73,7 @@ export class Stage {
     try {
       const ending = await this.faulty(host, "record");
       if (ending !== "ended") throw new Breach(`the undisturbed run was ${ending}`);
-      await this.mended(host, true);
+      await this.mended(host, "kill");
       return host.points;
     } catch (error) {
       throw withLog(error, host);
@@ -87,7 +87,7 @@ export class Stage {
     const host = this.host();
     try {
       const ending = await this.faulty(host, `${fault}:${point}`);
-      const outcome = await this.mended(host, fault === "kill");
+      const outcome = await this.mended(host, fault);
       const reached = fault === "kill" ? ending === "killed" : host.points.some(({ n }) => n === point);
       return { outcome, reached };
     } catch (error) {
@@ -115,16 +115,19 @@ export class Stage {
   }
 
   /** The next start has to bring the host to one version, and an update that follows has to work. */
-  private async mended(host: ChaosHost, killed: boolean): Promise<Outcome> {
-    const begun = host.session.told?.attempt !== undefined || isRecovery(this.scenario);
+  private async mended(host: ChaosHost, fault: Fault): Promise<Outcome> {
+    const before = host.session.told?.attempt;
+    // a disk that takes nothing remembers nothing: then it is enough that the end was told
+    const begun = fault === "kill" ? before !== undefined || isRecovery(this.scenario) : before && !hasEnded(before);
     host.start();
     const told = await host.until("told", () => host.session.told !== undefined);
     demand(told, "the start after the fault does not come up");
     const attempt = host.session.told?.attempt;
-    if (begun) demand(attempt !== undefined, "the attempt is forgotten");
+    if (begun === true) demand(attempt !== undefined, "the attempt is forgotten");
     if (attempt !== undefined) demand(hasEnded(attempt), `the attempt is still told as ${attempt.status}`);
     const outcome = await judge(host, attempt);
-    if (killed) demand(outcome !== "both failed, said so", "both versions count as failed, but the old one works");
+    if (fault === "kill")
+      demand(outcome !== "both failed, said so", "both versions count as failed, but the old one works");
     demand(host.leftovers.length === 0, `left behind: ${host.leftovers.join(", ")}`);
     await this.follow(host);
     const { code, signal } = await host.end();

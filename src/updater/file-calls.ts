@@ -40,7 +40,7 @@ export const systemCalls: FileCalls = {
   rename,
   symlink: async (target, path) => await symlink(target, path),
   unlink,
-  mkdir: async (path, mode) => void (await mkdir(path, { mode })),
+  mkdir: async (path, mode) => await mkdir(path, { mode }),
   rmdir: async (path) => await rmdir(path),
   syncFolder,
 };

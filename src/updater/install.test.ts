@@ -87,7 +87,7 @@ describe("an update", () => {
   it("verifying covers hash, signature, unpacking and preflight; installing covers marker, journal, stop, activation", async () => {
     const covered = new Map<string, string[]>();
     let step = "downloading";
-    const note = (what: string) => void covered.set(step, [...(covered.get(step) ?? []), what]);
+    const note = (what: string) => covered.set(step, [...(covered.get(step) ?? []), what]);
     const ports = host.watched((effect) => {
       const [name] = Object.entries(MILESTONE).find(([, it]) => it === effect) ?? [];
       if (name !== undefined) note(name);
@@ -99,7 +99,6 @@ describe("an update", () => {
       store: async () => undefined,
       changed: ({ status }) => void (step = status),
     });
-    const portProblem = async () => void note("preflight");
     await runAttempt(offerOf(archive("0.161.0"), server), tracker, {
       ...deps,
       verifySignature: async (signature, digest, version) => {
@@ -107,7 +106,7 @@ describe("an update", () => {
         await deps.verifySignature(signature, digest, version);
         note("signature");
       },
-      preflight: { ...deps.preflight, portProblem: async () => (await portProblem(), undefined) },
+      preflight: { ...deps.preflight, portProblem: async () => (note("preflight"), undefined) },
     });
     expect(Object.fromEntries(covered)).toEqual({
       downloading: ["downloaded"],

@@ -76,6 +76,16 @@ export class Layout {
     }
   }
 
+  /** Versions whose marker is there and unreadable: they count as put there by hand. */
+  async lostMarkers(): Promise<string[]> {
+    const lost: string[] = [];
+    for (const version of await this.installed()) {
+      const isThere = (await this.files.list(this.versionFolder(version))).includes(INSTALL_MARKER);
+      if (isThere && (await this.marker(version)) === undefined) lost.push(version);
+    }
+    return lost;
+  }
+
   /** Versions on disk that hold a binary. */
   async installed(): Promise<string[]> {
     const { binary } = this.settings;

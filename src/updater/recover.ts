@@ -46,6 +46,9 @@ export type RecoverDeps = {
 /** Brings the host to one version and closes the attempt that was cut off. Throws only when it is cancelled. */
 export async function recover({ host, state, backoff, seedTakenBack, signal }: RecoverDeps): Promise<Recovered> {
   await discard(host);
+  const lost = await host.layout.lostMarkers();
+  if (lost.length > 0)
+    host.log.warn({ lost }, "install markers are unreadable; these versions count as put there by hand");
   const last = await lastReport(host, state);
   const journal = await host.journal.read();
   const active = await host.layout.active();

@@ -64,11 +64,15 @@ export type State = ReturnType<typeof createState>;
 
 export function createState(folder: StateFolder, clock: Clock, random: (bytes: number) => Uint8Array) {
   const unsaved = new Map<string, unknown>();
+  /** What was kept in memory is tried again with it. */
   async function store(name: string, value: unknown): Promise<void> {
     unsaved.set(name, value);
+    for (const [file, kept] of unsaved) await save(file, kept);
+  }
+  async function save(name: string, value: unknown): Promise<void> {
     try {
       await writeState(folder, name, value);
-      unsaved.delete(name);
+      if (unsaved.get(name) === value) unsaved.delete(name);
     } catch (error) {
       folder.log.error({ file: name, error: String(error) }, "a state file could not be written; it is kept in memory");
     }
