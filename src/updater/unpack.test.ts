@@ -82,6 +82,11 @@ describe("an archive", () => {
     writeFileSync(archive, gzipSync(await buffer(tar)));
     await expect(
       unpack({ archive, binary: "otelcol", folder: join(root, "staging"), maxBytes: 1_000_000 }, files),
-    ).rejects.toThrow(/^disk_full: /);
+    ).rejects.toThrow(/^disk_full: \S+ has no room for the unpacked collector: 6 bytes are needed, 3 are free$/);
+    const roomy = { ...systemFiles, freeBytes: async () => 17 };
+    const once = { archive, binary: "otelcol", folder: join(root, "staging"), maxBytes: 1_000_000 };
+    // with copies the same bytes lie on the disk three times
+    await expect(unpack({ ...once, copies: 3 }, roomy)).rejects.toThrow(/^disk_full: .* 18 bytes are needed/);
+    await unpack(once, roomy);
   });
 });

@@ -9,6 +9,7 @@ import { createGunzip } from "node:zlib";
 import { extract, type Header } from "tar-stream";
 import { StepError } from "../domain/update/step-error.ts";
 import type { Files } from "./files.ts";
+import { requireRoom } from "./room.ts";
 
 export type Unpack = {
   archive: string;
@@ -18,10 +19,12 @@ export type Unpack = {
   folder: string;
   /** Bound of everything in the archive together, unpacked. */
   maxBytes: number;
+  /** How many times the binary will lie on the disk before the update is over; default: once. */
+  copies?: number;
 };
 
 /** Leaves the executable at `folder/binary`. Throws (class `verification` or `disk_full`); the folder is then unusable. */
-export async function unpack({ archive, binary, folder, maxBytes }: Unpack, files: Files): Promise<void> {
+export async function unpack({ archive, binary, folder, maxBytes, copies = 1 }: Unpack, files: Files): Promise<void> {
   const source = createReadStream(archive);
   const gunzip = createGunzip();
   const entries = extract();
@@ -44,7 +47,8 @@ export async function unpack({ archive, binary, folder, maxBytes }: Unpack, file
       }
       if (found) throw refuse(`it holds ${binary} twice`);
       found = true;
-      await write(entry, join(folder, binary), entry.header.size ?? 0, files);
+      await requireRoom(files, folder, (entry.header.size ?? 0) * copies, "the unpacked collector");
+      await write(entry, join(folder, binary), files);
     }
   } catch (error) {
     throw error instanceof StepError || isSystemError(error) ? error : refuse("it is no valid tar archive", error);
@@ -79,9 +83,7 @@ function rootName({ name, type }: Header): string | undefined {
   return elements.length === 1 ? elements[0] : undefined;
 }
 
-async function write(entry: AsyncIterable<unknown>, path: string, size: number, files: Files): Promise<void> {
-  if (size > (await files.freeBytes(join(path, ".."))))
-    throw new StepError("disk_full", "the installation folder has no room for the unpacked collector");
+async function write(entry: AsyncIterable<unknown>, path: string, files: Files): Promise<void> {
   const file = await files.create(path, 0o755);
   try {
     for await (const chunk of entry) await file.write(chunk as Buffer);
