@@ -122,6 +122,9 @@ export class ProcessHost {
   readonly stateDir = join(this.root, "state");
   readonly config = join(this.root, "updater.yaml");
   readonly opamp: RecordingOpamp;
+  /** How the updater is started. */
+  command: readonly string[] = [process.execPath, UPDATER, "run", "--config", this.config];
+  env: NodeJS.ProcessEnv = process.env;
   private readonly archives: ArchiveServer;
   private child: ChildProcess | undefined;
   private said = "";
@@ -191,8 +194,9 @@ export class ProcessHost {
   /** Starts the updater; resolves when it says that it is ready. It is killed at the named point (`fault-points.ts`). */
   async start(killedAt?: string): Promise<void> {
     const fault = killedAt === undefined ? {} : { MYRIARCH_FAULT: `kill:${killedAt}` };
-    const env = { ...process.env, NODE_ENV: "test", ...fault };
-    const child = spawn(process.execPath, [UPDATER, "run", "--config", this.config], {
+    const env = { ...this.env, NODE_ENV: "test", ...fault };
+    const [program = "", ...args] = this.command;
+    const child = spawn(program, args, {
       env,
       stdio: ["ignore", "pipe", "pipe"],
     });
