@@ -72,6 +72,26 @@ describe("a content that failed", () => {
     expect(backoff.of("aa")).toBeUndefined();
   });
 
+  it("counts also when it cannot be stored", async () => {
+    const said: string[] = [];
+    const writeDurably = async () => {
+      throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+    };
+    const log = {
+      info: () => undefined,
+      warn: () => undefined,
+      error: (_: object, text: string) => void said.push(text),
+    };
+    const backoff = await openBackoff(
+      { folder: root, files: { ...systemFiles, writeDurably }, log },
+      virtualClock(),
+      LENGTH_MS,
+    );
+    await backoff.remember("aa", "health: 503");
+    expect(backoff.of("aa")).toMatchObject({ cause: "health: 503" });
+    expect(said).toEqual(["the contents that failed could not be stored"]);
+  });
+
   it("a file that is cut costs the memory, not the start", async () => {
     writeFileSync(join(root, "backoff.json"), '{"bootId"');
     expect((await open(virtualClock())).of("aa")).toBeUndefined();

@@ -71,7 +71,7 @@ const stepsOf = (report: UpdateAttempt) => Object.fromEntries(report.steps.map((
 
 /** What each part of an attempt leaves behind when it is done, in order. */
 const MILESTONE = {
-  downloaded: "sync <state>/spool/archive-*",
+  downloaded: "write <state>/spool/archive-*",
   unpacked: "sync <install>/versions/.staging-*/otelcol-contrib",
   marked: "rename <install>/versions/.staging-*/install.json",
   placed: "rename <install>/versions/0.161.0",
@@ -436,7 +436,9 @@ describe("a failure before the stop changes nothing on the host", () => {
 
   it("too little room is found before it is needed", async () => {
     const files = { ...systemFiles, freeBytes: async () => 10 };
-    expect((await update("0.161.0", { files })).error).toMatch(/^disk_full: the spool folder has no room/);
+    expect((await update("0.161.0", { files })).error).toMatch(
+      /^disk_full: \S+ has no room for the archive: \d+ bytes are needed, 10 are free$/,
+    );
     unchanged();
   });
 
@@ -486,6 +488,47 @@ describe("a failure after the stop is rolled back", () => {
       /^rollback_failed: update to v0\.161\.0 failed: health: .*; rollback to v0\.160\.0 failed: health: /,
     );
     expect(host.journalExists).toBe(true);
+  });
+
+  it("a journal that cannot be removed does not keep the attempt from ending", async () => {
+    host.healthOf = (version) => (version === "0.161.0" ? 503 : 200);
+    const remove: typeof systemFiles.remove = async (path) => {
+      if (path.endsWith("journal.json")) throw Object.assign(new Error("broken"), { code: "EIO", syscall: "unlink" });
+      await systemFiles.remove(path);
+    };
+    const report = await update("0.161.0", { files: { ...systemFiles, remove } });
+    expect([report.status, host.active, host.runs, host.journalExists]).toEqual([
+      "rolled_back",
+      "0.160.0",
+      "0.160.0",
+      true,
+    ]);
+  });
+
+  it("a way back that is not possible leaves the supervisor running with what there is", async () => {
+    host.healthOf = (version) => (version === "0.161.0" ? 503 : 200);
+    let links = 0;
+    const replaceSymlink: typeof systemFiles.replaceSymlink = async (target, path) => {
+      if (++links > 1) throw Object.assign(new Error("no space"), { code: "ENOSPC", syscall: "symlink" });
+      await systemFiles.replaceSymlink(target, path);
+    };
+    const report = await update("0.161.0", { files: { ...systemFiles, replaceSymlink } });
+    expect([report.status, report.healthy, host.runs, host.journalExists]).toEqual(["failed", false, "0.161.0", true]);
+  });
+
+  it("a version that could not be taken back is no success when it is offered again, and no way back for the next one", async () => {
+    host.healthOf = () => 503;
+    await update("0.161.0"); // both fail: the way back ends on 0.160.0
+    await host.deps(server, authority).layout.activate("0.161.0"); // as after a way back that stopped before that
+    const again = await update("0.161.0");
+    expect([again.status, again.error]).toEqual([
+      "failed",
+      expect.stringMatching(/^install: v0\.161\.0 is active, but its own update failed/),
+    ]);
+    expect(host.journalExists).toBe(true);
+    host.healthOf = (version) => (version === "0.160.0" ? 200 : 503);
+    const next = await update("0.162.0");
+    expect([next.status, next.from, host.active, host.runs]).toEqual(["rolled_back", "0.160.0", "0.160.0", "0.160.0"]);
   });
 
   it("without a previous version there is nothing to roll back to: it fails, unhealthy, and says so", async () => {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isOutcome, type UpdateAttempt } from "../domain/update/health-report.ts";
+import { beginReport, isOutcome, reportTransition, type UpdateAttempt } from "../domain/update/health-report.ts";
 import type { SigningAuthority } from "../signing/authority.ts";
 import {
   makeArchive,
@@ -281,6 +281,36 @@ describe("repair at start", () => {
     const second = await restart(host);
     expect(second.report).toMatchObject({ status: "rolled_back", healthy: true });
     expect([host.active, host.journalExists]).toEqual(["0.160.0", false]);
+    host.remove();
+  });
+
+  it("an attempt that a full disk did not take is told from the journal, not by the report of the one before", async () => {
+    const host = new TestHost();
+    const ended = { kind: "ended", outcome: "succeeded", healthy: true } as const;
+    const before = beginReport({ version: "0.160.0", from: "0.159.0" }, 1n);
+    await host.state().storeAttempt(reportTransition(before, ended, 2n));
+    writeFileSync(join(host.stateDir, "journal.json"), JSON.stringify(entry()));
+    const { report } = await restart(host);
+    expect(report).toMatchObject({ version: "0.161.0", from: "0.160.0", status: "failed", healthy: true });
+    host.remove();
+  });
+
+  it("on a full disk a start mends the host, and what it could not store is known until it ends", async () => {
+    const host = new TestHost();
+    await runMortal(host, Number.POSITIVE_INFINITY);
+    const bytes = readFileSync(join(host.installDir, "versions/0.161.0/otelcol-contrib"));
+    writeFileSync(join(host.stateDir, "journal.json"), JSON.stringify(entry({ binarySha256: sha256(bytes) })));
+    host.runs = undefined;
+    const writeDurably = async () => {
+      throw Object.assign(new Error("no space"), { code: "ENOSPC", syscall: "write" });
+    };
+    const files: Files = { ...systemFiles, writeDurably };
+    const state = host.state(files);
+    const uid = await state.instanceUid();
+    const deps = host.deps(server, authority, { files });
+    const recovered = await recover({ host: deps, state, backoff: await host.backoff(files) });
+    expect(recovered).toMatchObject({ ok: true, version: "0.161.0" });
+    expect([host.runs, host.journalExists, await state.instanceUid()]).toEqual(["0.161.0", false, uid]);
     host.remove();
   });
 

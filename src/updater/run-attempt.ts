@@ -1,6 +1,7 @@
 /** Runs one attempt to its end: install, or the way back, and what both leave behind. Never throws for a failed update. */
 import type { UpdateAttempt } from "../domain/update/health-report.ts";
 import { normalizeVersion } from "../domain/update/version.ts";
+import type { AttemptJournal } from "./attempt-journal.ts";
 import { AttemptTracker, type TrackerDeps } from "./attempt-tracker.ts";
 import { install, type HostDeps, type Offer } from "./install.ts";
 import { clearJournal, rollBack, versionBefore } from "./swap.ts";
@@ -16,7 +17,7 @@ export async function beginTracking(offer: Offer, host: HostDeps, deps: TrackerD
 
 /** Afterwards the attempt has ended, and the host runs one version, or the report says that both failed. */
 export async function runAttempt(offer: Offer, tracker: AttemptTracker, host: HostDeps): Promise<UpdateAttempt> {
-  const before = await host.layout.installed();
+  const before = { versions: await host.layout.installed(), journal: await host.journal.read() };
   try {
     await install(offer, tracker, host);
   } catch (error) {
@@ -49,14 +50,17 @@ async function goBack(tracker: AttemptTracker, host: HostDeps): Promise<void> {
   await clearJournal(host.journal, host.log);
 }
 
-/** The host did not change: nor may the folder of versions, except for what was there before. */
-async function undoUnused(before: readonly string[], tracker: AttemptTracker, host: HostDeps): Promise<void> {
+type Before = { versions: readonly string[]; journal: Awaited<ReturnType<AttemptJournal["read"]>> };
+
+/** The host did not change: nor may the folder of versions and the journal of an earlier update that still is to be mended. */
+async function undoUnused(before: Before, tracker: AttemptTracker, host: HostDeps): Promise<void> {
   const { version } = tracker.versions;
-  await clearJournal(host.journal, host.log);
   try {
-    if (normalizeVersion(version) === version && !before.includes(version)) await host.layout.drop(version);
+    if (before.journal.state === "open") await host.journal.write(before.journal.entry);
+    else await host.journal.clear();
+    if (normalizeVersion(version) === version && !before.versions.includes(version)) await host.layout.drop(version);
   } catch (error) {
-    host.log.warn({ error: String(error) }, "an unused version could not be removed");
+    host.log.warn({ error: String(error) }, "what the attempt had prepared could not be taken away");
   }
 }
 
