@@ -157,7 +157,9 @@ function runOptions(settings: UpdaterSettings, configFile: string, { version, en
 
 async function runForever(file: string, context: CommandContext): Promise<number> {
   const [program = "", ...script] = context.program;
-  if (handOverFirstProcess([program, ...process.execArgv, ...script, ...context.argv]) === "no_shell")
+  // options of Node go before a script; the one-file executable has its own inside
+  const options = script.length > 0 ? process.execArgv : [];
+  if (handOverFirstProcess([program, ...options, ...script, ...context.argv]) === "no_shell")
     complain("warning: there is no /bin/sh here, so ended processes that lost their parent stay as zombies");
   const settings = await load(file);
   if (settings === undefined) return 1;
