@@ -23,6 +23,7 @@ import { Session, type World } from "./world.ts";
 
 const DEADLINE_MS = 120_000;
 export type Activation = "symlink" | "copy";
+/** `healthTimeoutMs` is also the interval: a first answer other than 200 is the last one. */
 export type HostSettings = { activation: Activation; healthTimeoutMs: number };
 export type Ending = { code: number | null; signal: NodeJS.Signals | null };
 
@@ -92,8 +93,8 @@ export class ChaosHost {
         activation,
         trustedRootFile: this.world.authority.trustedRootFile,
         allowedUrlPrefixes: [this.world.archives.prefix],
-        healthSuccesses: 2,
-        healthInterval: "20ms",
+        healthSuccesses: 1,
+        healthInterval: `${healthTimeoutMs}ms`,
         healthTimeout: `${healthTimeoutMs}ms`,
         failedRetryBackoff: "1ms",
       },

@@ -7,6 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
+import { setTimeout } from "node:timers/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { WebSocketServer, type WebSocket } from "ws";
@@ -27,6 +28,9 @@ import {
 } from "../../test/support/updater-host.ts";
 import { BINARY, collectorScript, UNHEALTHY } from "./programs.ts";
 
+/** Below the longest time that the updater waits for an answer. */
+const COLLECTOR_STARTS_MS = 4_500;
+const LOOK_EVERY_MS = 10;
 const ROOT = join(import.meta.dirname, "../..");
 
 /** What the server knows of one host's updater: everything it told, the latest of each part. */
@@ -77,7 +81,9 @@ export class World {
     this.archives = archives;
     this.http = createServer((request, response) => {
       const host = /^\/health\/([\w-]+)$/.exec(request.url ?? "")?.[1] ?? "";
-      response.writeHead(this.isHealthy(host) ? 200 : 503).end();
+      void this.collectorOf(host).then((version) => {
+        response.writeHead(version === undefined || version === UNHEALTHY ? 503 : 200).end();
+      });
     });
     this.sockets = new WebSocketServer({ server: this.http });
     this.sockets.on("connection", (socket, request) => {
@@ -127,9 +133,12 @@ export class World {
       throw error;
     }
   }
-  private isHealthy(host: string): boolean {
-    const version = this.runs(host);
-    return version !== undefined && version !== UNHEALTHY;
+  /** Waits a while for a collector that is still starting, so that the first answer decides however busy the machine is. */
+  private async collectorOf(host: string): Promise<string | undefined> {
+    for (const deadline = performance.now() + COLLECTOR_STARTS_MS; ; await setTimeout(LOOK_EVERY_MS)) {
+      const version = this.runs(host);
+      if (version !== undefined || performance.now() > deadline) return version;
+    }
   }
 
   offerOf(archive: Archive): Partial<ServerToAgent> {
