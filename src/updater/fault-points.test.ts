@@ -34,11 +34,19 @@ describe("fault points", () => {
     const beside = "<state>/journal.json.tmp-*";
     expect(points().map(({ label }) => label)).toEqual(
       [
-        ...[`before create ${beside}`, `after create ${beside}`, `before chmod ${beside}`, `after chmod ${beside}`],
-        ...[`before write ${beside}`, `half write ${beside}`, `after write ${beside}`],
-        ...[`before sync ${beside}`, `after sync ${beside}`],
-        ...["before rename <state>/journal.json", "after rename <state>/journal.json"],
-        ...["before sync folder <state>", "after sync folder <state>"],
+        `before create ${beside}`,
+        `after create ${beside}`,
+        `before chmod ${beside}`,
+        `after chmod ${beside}`,
+        `before write ${beside}`,
+        `half write ${beside}`,
+        `after write ${beside}`,
+        `before sync ${beside}`,
+        `after sync ${beside}`,
+        "before rename <state>/journal.json",
+        "after rename <state>/journal.json",
+        "before sync folder <state>",
+        "after sync folder <state>",
       ].map((label) => `${label}#1`),
     );
     expect(points().map(({ n }) => n)).toEqual(points().map((_, index) => index + 1));

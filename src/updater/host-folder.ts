@@ -52,9 +52,9 @@ export async function lockFolder(folder: string, files: Files = systemFiles): Pr
     const owner = await aliveOwner(held);
     if (owner !== undefined) throw new CannotStart(`another updater (process ${owner}) uses ${folder}`);
     // moved first: of two that found the same dead owner only one takes its lock away
-    const aside = `${path}${TEMPORARY}${process.pid}`; // swept at the next start, should we die in between
+    const aside = `${path}${TEMPORARY}${process.pid}`; // what stays of it is swept by the next start
     await files.rename(path, aside).catch(() => undefined);
-    await files.remove(aside);
+    await files.remove(aside).catch(() => undefined);
   }
   throw new CannotStart(`the lock ${path} cannot be taken`);
 }
