@@ -3,13 +3,15 @@
  * with `If-Range`); a server that ignores the range, or whose file changed, makes it start over. Limits: size, idle time
  * and tries without progress, never the whole time, because archives are large. Nothing of it is trusted yet.
  */
-import { createHash, type Hash } from "node:crypto";
 import { dirname } from "node:path";
+import { Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { Agent, request, type Dispatcher } from "undici";
 import { judgeRedirect, judgeUrl } from "../domain/update/allowed-url.ts";
 import { StepError } from "../domain/update/step-error.ts";
 import type { Clock } from "./clock.ts";
-import type { Files, OutputFile } from "./files.ts";
+import type { Files } from "./files.ts";
+import { Spool } from "./spool.ts";
 
 export type DownloadHeaders = readonly { key: string; value: string }[];
 export type Download = {
@@ -22,6 +24,8 @@ export type Download = {
   maxBytes: number;
   idleTimeoutMs: number;
   signal: AbortSignal;
+  /** Throws when the disk has no room; asked once the size is known, before the first byte. */
+  requireRoom?: (size: { archiveBytes: number; missingBytes: number }) => Promise<void>;
   onProgress?: (bytes: number, ofBytes: number | undefined) => void;
 };
 type Spooled = { path: string; sha256: string; bytes: number };
@@ -33,6 +37,8 @@ const MAX_NOT_FOUND = 3;
 /** Tries that a server may put off by 429 or 503. */
 const MAX_THROTTLED = 12;
 const LONGEST_THROTTLE_MS = 300_000;
+/** What the network may bring while a block is hashed and written; a connection that is cut loses it. */
+const AHEAD_BYTES = 256 * 1024;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
 
@@ -45,7 +51,24 @@ export type DownloaderDeps = {
 
 /** Errors are `StepError`s of class `download`, `disk_full` or `policy_refused`, without URL query or header. */
 export function createDownloader(deps: DownloaderDeps): Downloader {
-  return async (download) => await new Transfer(download, deps).run();
+  return async (download) => {
+    const { spoolFile, signal } = download;
+    const { files } = deps;
+    await files.makeFolder(dirname(spoolFile), 0o700);
+    const file = await files.create(spoolFile, 0o600);
+    const spool = new Spool(file);
+    try {
+      try {
+        await new Transfer(download, deps, spool).run();
+      } finally {
+        await file.close(); // not flushed to the disk: no other process ever reads a spool
+      }
+      return { path: spoolFile, sha256: spool.digest(), bytes: spool.bytes };
+    } catch (error) {
+      await files.remove(spoolFile);
+      throw signal.aborted ? signal.reason : error;
+    }
+  };
 }
 
 type Answer = Dispatcher.ResponseData;
@@ -54,8 +77,7 @@ class Transfer {
   private readonly download: Download;
   private readonly deps: DownloaderDeps;
   private readonly agent: Agent;
-  private hash: Hash = createHash("sha256");
-  private bytes = 0;
+  private readonly spool: Spool;
   private etag: string | undefined;
   /** Furthest point reached: a server that starts over each time makes no progress. */
   private best = 0;
@@ -64,39 +86,29 @@ class Transfer {
   private throttled = 0;
   private sentHeaders = "";
 
-  constructor(download: Download, deps: DownloaderDeps) {
+  constructor(download: Download, deps: DownloaderDeps, spool: Spool) {
     this.download = download;
     this.deps = deps;
+    this.spool = spool;
     const idle = download.idleTimeoutMs;
     this.agent = new Agent({ headersTimeout: idle, bodyTimeout: idle, connect: { timeout: idle, ...deps.tls } });
   }
 
-  async run(): Promise<Spooled> {
-    const { spoolFile } = this.download;
-    const { files } = this.deps;
-    await files.makeFolder(dirname(spoolFile), 0o700);
-    const file = await files.create(spoolFile, 0o600);
+  /** Returns when the spool is complete. */
+  async run(): Promise<void> {
     try {
-      try {
-        while (!(await this.tryOnce(file)));
-        await file.sync();
-      } finally {
-        await file.close();
-        await this.agent.destroy();
-      }
-      return { path: spoolFile, sha256: this.hash.digest("hex"), bytes: this.bytes };
-    } catch (error) {
-      await files.remove(spoolFile);
-      throw this.download.signal.aborted ? this.download.signal.reason : error;
+      while (!(await this.tryOnce()));
+    } finally {
+      await this.agent.destroy();
     }
   }
 
   /** True when the file is complete; false when another try is due (it has waited already). */
-  private async tryOnce(file: OutputFile): Promise<boolean> {
+  private async tryOnce(): Promise<boolean> {
     let cause: unknown;
     try {
       const answer = await this.follow();
-      const verdict = await this.take(answer, file);
+      const verdict = await this.take(answer);
       if (verdict !== "again") return verdict === "complete";
       cause = `answer ${answer.statusCode}`;
     } catch (error) {
@@ -104,11 +116,11 @@ class Transfer {
       this.download.signal.throwIfAborted();
       cause = error;
     }
-    this.fruitless = this.bytes > this.best ? 1 : this.fruitless + 1;
-    this.best = Math.max(this.best, this.bytes);
+    this.fruitless = this.spool.bytes > this.best ? 1 : this.fruitless + 1;
+    this.best = Math.max(this.best, this.spool.bytes);
     const reason = reasonOf(cause);
     if (this.fruitless > MAX_FRUITLESS) throw new StepError("download", `the download was cut: ${reason}`, cause);
-    this.deps.log.info({ bytes: this.bytes, reason }, "the download was cut; it goes on from here");
+    this.deps.log.info({ bytes: this.spool.bytes, reason }, "the download was cut; it goes on from here");
     await this.wait(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (this.fruitless - 1)));
     return false;
   }
@@ -139,26 +151,27 @@ class Transfer {
     const own = new URL(url).origin === new URL(this.download.url).origin ? this.download.headers() : [];
     for (const { key, value } of own) headers[key.toLowerCase()] = value;
     this.sentHeaders = JSON.stringify(own);
-    if (this.bytes > 0) {
-      headers["range"] = `bytes=${this.bytes}-`;
+    if (this.spool.bytes > 0) {
+      headers["range"] = `bytes=${this.spool.bytes}-`;
       if (this.etag !== undefined) headers["if-range"] = this.etag;
     }
-    return await request(url, { method: "GET", headers, dispatcher: this.agent, signal: this.download.signal });
+    const { signal } = this.download;
+    return await request(url, { method: "GET", headers, dispatcher: this.agent, signal });
   }
 
-  private async take(answer: Answer, file: OutputFile): Promise<"complete" | "again" | "waited"> {
+  private async take(answer: Answer): Promise<"complete" | "again" | "waited"> {
     const { statusCode, headers } = answer;
     if (statusCode === 200 || (statusCode === 206 && this.continues(headers["content-range"]))) {
-      if (statusCode === 200) await this.startOver(file);
-      await this.receive(answer, file);
+      if (statusCode === 200) await this.spool.startOver();
+      await this.receive(answer);
       return "complete";
     }
     await drop(answer);
     if (statusCode === 206) {
-      await this.startOver(file);
+      await this.spool.startOver();
       return "again";
     }
-    if (statusCode === 416) return await this.rangeRefused(headers["content-range"], file);
+    if (statusCode === 416) return await this.rangeRefused(headers["content-range"]);
     if (statusCode === 429 || statusCode === 503) return await this.putOff(statusCode, headers["retry-after"]);
     if (statusCode === 404) {
       if (++this.notFound >= MAX_NOT_FOUND)
@@ -174,44 +187,47 @@ class Transfer {
 
   /** Whether a partial answer begins where we are. */
   private continues(range: string | string[] | undefined): boolean {
-    return /^bytes (\d+)-/.exec(String(range))?.[1] === String(this.bytes) && this.bytes > 0;
+    return /^bytes (\d+)-/.exec(String(range))?.[1] === String(this.spool.bytes) && this.spool.bytes > 0;
   }
 
-  private async startOver(file: OutputFile): Promise<void> {
-    if (this.bytes > 0) await file.restart();
-    this.bytes = 0;
-    this.hash = createHash("sha256");
-  }
-
-  private async receive(answer: Answer, file: OutputFile): Promise<void> {
-    const { maxBytes, onProgress, spoolFile } = this.download;
+  private async receive(answer: Answer): Promise<void> {
+    const { maxBytes, requireRoom } = this.download;
     // a body that is destroyed while it comes says so once more: the loop below, or its end, has told already
     answer.body.on("error", () => undefined);
     const etag = answer.headers["etag"];
     this.etag = typeof etag === "string" && !etag.startsWith("W/") ? etag : undefined;
     const length = Number(answer.headers["content-length"] ?? Number.NaN);
-    const total = Number.isFinite(length) ? this.bytes + length : undefined;
+    const total = Number.isFinite(length) ? this.spool.bytes + length : undefined;
     try {
       if (total !== undefined && total > maxBytes) throw tooLarge(maxBytes);
-      if (Number.isFinite(length) && length > (await this.deps.files.freeBytes(dirname(spoolFile))))
-        throw new StepError("disk_full", "the spool folder has no room for the archive");
-      for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-        if (this.bytes + chunk.byteLength > maxBytes) throw tooLarge(maxBytes);
-        await file.write(chunk);
-        this.hash.update(chunk);
-        this.bytes += chunk.byteLength;
-        onProgress?.(this.bytes, total);
-      }
+      if (total !== undefined) await requireRoom?.({ archiveBytes: total, missingBytes: length });
+      await pipeline(answer.body, this.sink(total));
     } finally {
       answer.body.destroy();
+      await this.spool.flush(); // what came counts, also when the rest did not
     }
-    if (total !== undefined && this.bytes < total) throw new Error("the body ended early");
+    if (total !== undefined && this.spool.bytes < total) throw new Error("the body ended early");
+  }
+
+  /** Takes the pieces as they come: reading them one by one would first join and copy what has gathered. */
+  private sink(total: number | undefined): Writable {
+    const { maxBytes, onProgress } = this.download;
+    const { spool } = this;
+    const take = async (piece: Buffer): Promise<void> => {
+      if (spool.bytes + piece.byteLength > maxBytes) throw tooLarge(maxBytes);
+      await spool.take(piece);
+      onProgress?.(spool.bytes, total);
+    };
+    return new Writable({
+      highWaterMark: AHEAD_BYTES,
+      write: (piece: Buffer, _, done) => void take(piece).then(() => done(), done),
+    });
   }
 
   /** 416: complete when the server's length is what we have, else its file is another one. */
-  private async rangeRefused(range: string | string[] | undefined, file: OutputFile): Promise<"complete" | "again"> {
-    if (/^bytes \*\/(\d+)$/.exec(String(range))?.[1] === String(this.bytes)) return "complete";
-    await this.startOver(file);
+  private async rangeRefused(range: string | string[] | undefined): Promise<"complete" | "again"> {
+    if (/^bytes \*\/(\d+)$/.exec(String(range))?.[1] === String(this.spool.bytes)) return "complete";
+    await this.spool.startOver();
     return "again";
   }
 
