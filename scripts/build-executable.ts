@@ -34,8 +34,8 @@ const V8_FLAGS = [
 /** Translations of messages that nobody reads: a third of what would be loaded. */
 const englishOnly: Plugin = {
   name: "english-only",
-  setup({ onLoad }) {
-    onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
+  setup(building) {
+    building.onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
       contents: 'export { default as en } from "./en.js";',
     }));
   },

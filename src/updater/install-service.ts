@@ -52,9 +52,9 @@ async function installTask({ settings, configFile, program, dryRun, say }: Servi
   }
   await prepareFolder(settings.stateDir, 0o700);
   await write(file);
-  for (const [program_ = "", ...args] of commands)
-    if ((await runProgram({ file: program_, args, timeoutMs: COMMAND_MS }, systemClock)).code !== 0)
-      throw new CannotStart(`${program_} ${args[0]} failed; run this as administrator`);
+  for (const [tool = "", ...args] of commands)
+    if ((await runProgram({ file: tool, args, timeoutMs: COMMAND_MS }, systemClock)).code !== 0)
+      throw new CannotStart(`${tool} ${args[0]} failed; run this as administrator`);
   say(`the task ${SERVICE} runs now and at every start of the system`);
 }
 

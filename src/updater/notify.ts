@@ -9,10 +9,10 @@ import type { runProgram } from "./run-program.ts";
 
 export type Notifier = {
   /** The host is repaired and the connection begins. */
-  ready(): Promise<void>;
-  alive(): Promise<void>;
+  ready: () => Promise<void>;
+  alive: () => Promise<void>;
   /** From here on the watchdog of systemd rests; `TimeoutStopSec` counts. */
-  stopping(): Promise<void>;
+  stopping: () => Promise<void>;
   /** Longest time between two signs of life; undefined when nobody watches. */
   watchdogMs: number | undefined;
 };

@@ -126,7 +126,9 @@ const stepTimes = ({ update, supervisor }: UpdaterSettings): StepTimes => ({
 });
 
 /** What a start or an attempt left goes at once: V8 collects by need, and a program that waits has none. */
-const tidyMemory = (): void => void globalThis.gc?.({ type: "major", execution: "sync" }); // the executable has it on
+function tidyMemory(): void {
+  globalThis.gc?.({ type: "major", execution: "sync" }); // the executable is started with it
+}
 
 async function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;

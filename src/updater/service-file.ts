@@ -94,7 +94,7 @@ ${ALWAYS}`;
 /** For the supervisor's service; undefined when it is no service of systemd. Beside what an enrolment wrote there. */
 export function supervisorDropIn({ supervisor }: UpdaterSettings): ServiceFile | undefined {
   if (supervisor.manager !== "systemd" || supervisor.service === undefined) return undefined;
-  const unit = /\.service$/.test(supervisor.service) ? supervisor.service : `${supervisor.service}.service`;
+  const unit = supervisor.service.endsWith(".service") ? supervisor.service : `${supervisor.service}.service`;
   return {
     path: `${UNIT_FOLDER}/${unit}.d/50-myriarch-stop.conf`,
     text: `# Written by "myriarch-updater install-service".
@@ -116,7 +116,7 @@ export function windowsTask(
   configFile: string,
   stateDir: string,
 ): { file: ServiceFile; commands: string[][] } {
-  const [command = "", ...args] = [...program, "run", "--config", configFile];
+  const [command, ...args] = [...program, "run", "--config", configFile];
   const path = win32.join(stateDir, `${SERVICE}-task.xml`);
   const text = `<?xml version="1.0" encoding="UTF-8"?>
 <Task version="1.3" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
@@ -131,7 +131,7 @@ export function windowsTask(
     <RestartOnFailure><Interval>PT1M</Interval><Count>255</Count></RestartOnFailure>
     <StartWhenAvailable>true</StartWhenAvailable>
   </Settings>
-  <Actions Context="System"><Exec><Command>${xml(command)}</Command><Arguments>${xml(
+  <Actions Context="System"><Exec><Command>${xml(command ?? "")}</Command><Arguments>${xml(
     args.map((word) => `"${word}"`).join(" "),
   )}</Arguments></Exec></Actions>
 </Task>
