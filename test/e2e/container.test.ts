@@ -1,4 +1,6 @@
 /** The updater as process 1 of a container: seeds, restarts with other images, stops, and who waits for orphans. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { BRAND } from "../../src/domain/brand.ts";
 import { textAttribute, type AgentToServer } from "../../src/protocol/messages.ts";
@@ -72,6 +74,10 @@ describe.skipIf(namespaceFlags === undefined)("the seed", () => {
     expect([told(attributes.installMethod), told(attributes.imageCollectorVersion)]).toEqual(["container", "0.161.0"]);
     expect(container.host.attempt).toBeUndefined(); // a seed is no attempt of the server's
     expect(container.stderr).toContain("the image's collector is active");
+    // what the supervisor says is in the container's log, and in its file for later
+    const said = '"msg":"collector described"';
+    expect(container.stdout).toContain(said);
+    expect(readFileSync(join(container.host.stateDir, "supervisor.log"), "utf8")).toContain(said);
   });
 
   it("a newer image replaces what is active, an older one does not; the server may take the newer one a step back", async () => {
