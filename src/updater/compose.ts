@@ -81,7 +81,13 @@ export function compose(settings: UpdaterSettings, log: Log, ports: HostPorts): 
         : undefined,
       lastRemoteConfig: savedConfigOf(settings),
       effectiveConfig,
-      portProblem: async () => judgeMetricsPort(await findHolders(), await listProcesses(), collectorsOf(settings)),
+      portProblem: async () =>
+        judgeMetricsPort({
+          holders: await findHolders(),
+          processes: await listProcesses(),
+          supervisorPid: await service.supervisorPid(),
+          isOurs: collectorsOf(settings),
+        }),
     },
     spoolDir: join(settings.stateDir, "spool"),
   };

@@ -236,6 +236,7 @@ describe("components", () => {
   it("of a long list are read to its end, and a build that prints none is not judged", async () => {
     const many = Array.from({ length: 9_000 }, (_, at) => `receiver_number_${at}`).join(", ");
     await judge(build(listed(`${many}, otlp, kafka, nop`)), wanted);
+    await expect(judge(build(listed(`${many}, otlp, nop`)), wanted)).rejects.toThrow(/lacks receivers\/kafka: /);
     await judge(build("Error: unknown command\n"), wanted);
     expect(logged).toContain("preflight: the components cannot be read");
   });

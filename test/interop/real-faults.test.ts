@@ -3,12 +3,14 @@
  * offered by the API process of `myriarchd`: releases that do not fit, releases that turn unhealthy, an updater that is
  * killed, a supervisor that cannot start again.
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { METRICS_PORT } from "../../src/updater/host/ports.ts";
 import { InteropHost } from "../support/interop-host.ts";
 import { startInteropServer, type InteropServer } from "../support/interop-server.ts";
 import { savedRemoteConfig } from "../support/saved-config.ts";
@@ -145,31 +147,37 @@ describe.skipIf(skipPeers() !== undefined)("with the real supervisor and collect
   });
 
   it("a stranger on the port of the collector's metrics is told before the stop", async ({ skip }) => {
-    const stranger = createServer();
-    stranger.listen(8888, "127.0.0.1");
-    const free = await once(stranger, "listening").then(
-      () => true,
-      () => false,
-    );
-    if (!free) skip("port 8888 of this machine is taken");
-    stranger.close();
-    await once(stranger, "close");
+    if (!(await isFree(METRICS_PORT))) skip(`port ${METRICS_PORT} of this machine is taken`);
     host = await newHost([]);
     await host.start();
     await host.runs(OLD);
     await host.configure(host.config({ metrics: { level: "none" } }));
     const before = await host.pair();
-    stranger.listen(8888, "127.0.0.1");
-    await once(stranger, "listening");
+    // a process of its own, since one that is older than the supervisor did not keep it from starting
+    const code = `require("net").createServer().listen(${METRICS_PORT}, "127.0.0.1", () => console.log("up"))`;
+    const stranger = spawn(process.execPath, ["-e", code], { stdio: ["ignore", "pipe", "inherit"] });
     try {
+      await once(stranger.stdout, "data");
       const attempt = await offer(NEW);
       expect(attempt.status).toBe("failed");
       expect(attempt.error).toMatch(
-        new RegExp(`^preflight: the supervisor could not start again: port 8888 is held by process ${process.pid} `),
+        new RegExp(
+          `^preflight: the supervisor could not start again: port ${METRICS_PORT} is held by process ${stranger.pid} `,
+        ),
       );
       expect(await host.pair()).toEqual(before);
     } finally {
-      stranger.close();
+      stranger.kill("SIGKILL");
     }
   });
 });
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, "127.0.0.1");
+  const free = await once(server, "listening").then(
+    () => true,
+    () => false,
+  );
+  if (free) await new Promise((resolve) => void server.close(resolve));
+  return free;
+}

@@ -1,8 +1,18 @@
 /** One host with the real supervisor, collector and updater, and what a test asks of it: rows on the server, processes, version. */
-import { mkdir } from "node:fs/promises";
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, existsSync, openSync } from "node:fs";
+import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { stringify } from "yaml";
-import { currentVersion, startRealHost, type RealHost } from "../../src/embedded/stage/real-host.ts";
+import { parse, stringify } from "yaml";
+import { programPath } from "../../src/embedded/program.ts";
+import {
+  currentVersion,
+  prepareRealHost,
+  startRealHost,
+  type RealHost,
+  type RealHostOptions,
+} from "../../src/embedded/stage/real-host.ts";
 import { listProcesses, type HostProcess } from "../../src/updater/host/processes.ts";
 import type { AgentRow, InteropServer } from "./interop-server.ts";
 import { eventually } from "./opamp.ts";
@@ -25,6 +35,7 @@ export class InteropHost {
   private readonly options: InteropHostOptions;
   private readonly ports: { supervisorHealth: number; collectorHealth: number };
   private host: RealHost | undefined;
+  private container: ChildProcess | undefined;
 
   private constructor(options: InteropHostOptions, ports: InteropHost["ports"]) {
     this.options = options;
@@ -47,8 +58,51 @@ export class InteropHost {
 
   /** Starts the updater, which starts the rest; `env` is added to its environment. */
   async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
+    this.host = await startRealHost(this.real(env));
+  }
+
+  /**
+   * Starts the updater as the first process of a pid namespace, as in a container: the folder is the volume, empty the
+   * first time, and the image holds the collector `image`. `flags` are for `unshare`.
+   */
+  async startContainer(image: string, flags: readonly string[]): Promise<void> {
+    const { updaterFile, paths, env } = await prepareRealHost(this.real());
+    const imageDir = join(this.folder, "image");
+    if (!existsSync(imageDir)) await rm(paths.installDir, { recursive: true }); // what was put there by hand
+    await mkdir(imageDir, { recursive: true });
+    await rm(join(imageDir, "otelcol-contrib"), { force: true }); // a running copy must not be written over
+    await copyFile(this.options.peers.collector(image), join(imageDir, "otelcol-contrib"));
+    const config = parse(await readFile(updaterFile, "utf8")) as object;
+    await writeFile(updaterFile, stringify({ ...config, container: { imageDir } }), { mode: 0o600 });
+    const log = openSync(this.containerLog, "a");
+    const command = [process.execPath, programPath("myriarch-updater"), "run", "--config", updaterFile];
+    this.container = spawn("unshare", [...flags, ...command], {
+      env: { ...process.env, ...env },
+      stdio: ["ignore", log, log],
+    });
+    closeSync(log);
+  }
+
+  get containerLog(): string {
+    return join(this.folder, "container.log");
+  }
+
+  /** As an engine stops a container; resolves with how it ended. */
+  async stopContainer(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    const { container } = this;
+    if (container?.pid === undefined) throw new Error(`${this.name} has no container`);
+    const first = (await listProcesses()).find(({ parent }) => parent === container.pid);
+    if (first === undefined) throw new Error(`the container of ${this.name} has no first process`);
+    const ended = once(container, "exit");
+    process.kill(first.pid, "SIGTERM");
+    await ended;
+    this.container = undefined;
+    return { code: container.exitCode, signal: container.signalCode };
+  }
+
+  private real(env: Readonly<Record<string, string>> = {}): RealHostOptions {
     const { server, peers, name, collectorArgs } = this.options;
-    this.host = await startRealHost({
+    return {
       name,
       folder: this.folder,
       dataDir: server.dataDir,
@@ -59,28 +113,26 @@ export class InteropHost {
       attributes: {},
       software: realSoftware(peers, "websocket", collectorArgs),
       env,
-    });
+    };
   }
 
   get updater(): RealHost["updater"] {
-    return this.real.updater;
+    if (this.host === undefined) throw new Error(`${this.name} was not started`);
+    return this.host.updater;
   }
   get supervisorStorage(): string {
     return join(this.folder, "supervisor");
-  }
-  private get real(): RealHost {
-    if (this.host === undefined) throw new Error(`${this.name} was not started`);
-    return this.host;
   }
 
   /** Everything of this host ends. */
   async end(): Promise<void> {
     await this.host?.updater.stop();
+    this.container?.kill("SIGKILL"); // takes the namespace's first process along, and it the namespace
     for (const { pid } of await this.processes()) process.kill(pid, "SIGKILL");
   }
 
   async version(): Promise<string> {
-    return await currentVersion(this.real);
+    return await currentVersion({ installDir: join(this.folder, "install") });
   }
 
   async agent(kind: string, what: string, fits: (row: AgentRow) => boolean): Promise<AgentRow> {
@@ -146,9 +198,9 @@ export class InteropHost {
 
   /** Supervisor and collector of this host, and nothing else of it. */
   async processes(): Promise<HostProcess[]> {
-    const updater = this.host?.updater.pid;
+    const isUpdater = (args: readonly string[]) => args.includes(programPath("myriarch-updater"));
     return (await listProcesses()).filter(
-      ({ pid, args }) => pid !== updater && args.some((word) => word.startsWith(`${this.folder}/`)),
+      ({ args }) => !isUpdater(args) && args.some((word) => word.startsWith(`${this.folder}/`)),
     );
   }
   /** Waits until there is exactly one of each. */

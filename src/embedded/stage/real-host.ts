@@ -67,8 +67,23 @@ const DEMO: HostSoftware = {
 
 /** Prepares the folder the first time, then starts the updater, which starts the supervisor. */
 export async function startRealHost(options: RealHostOptions): Promise<RealHost> {
-  const { folder, name, ports, software = DEMO } = options;
-  const paths = {
+  const { folder, name, ports } = options;
+  const { updaterFile, paths, env } = await prepareRealHost(options);
+  const updater = await startProgram({
+    name: `host-${name}`,
+    script: programPath("myriarch-updater"),
+    args: ["run", "--config", updaterFile],
+    dataDir: options.dataDir,
+    env,
+  });
+  const collectorHealthUrl = `http://127.0.0.1:${ports.collectorHealth}/`;
+  return { name, folder, installDir: paths.installDir, stateDir: paths.stateDir, collectorHealthUrl, updater };
+}
+
+/** Everything on the disk that a host has before its updater starts, and what is added to the updater's environment. */
+export async function prepareRealHost(options: RealHostOptions) {
+  const { folder, software = DEMO } = options;
+  const paths: Paths = {
     installDir: join(folder, "install"),
     stateDir: join(folder, "updater"),
     storageDir: join(folder, "supervisor"),
@@ -77,16 +92,8 @@ export async function startRealHost(options: RealHostOptions): Promise<RealHost>
   for (const dir of [paths.stateDir, paths.storageDir]) await mkdir(dir, { recursive: true, mode: 0o700 });
   const token = (await readFile(options.enrollmentTokenFile, "utf8")).trim();
   const updaterFile = await writeSnippet({ ...options, software }, paths, token);
-  const updater = await startProgram({
-    name: `host-${name}`,
-    script: programPath("myriarch-updater"),
-    args: ["run", "--config", updaterFile],
-    dataDir: options.dataDir,
-    // What the drop-in of the service does where systemd starts the supervisor.
-    env: { ...options.env, [TOKEN_VARIABLE]: token },
-  });
-  const collectorHealthUrl = `http://127.0.0.1:${ports.collectorHealth}/`;
-  return { name, folder, installDir: paths.installDir, stateDir: paths.stateDir, collectorHealthUrl, updater };
+  // What the drop-in of the service does where systemd starts the supervisor.
+  return { updaterFile, paths, env: { ...options.env, [TOKEN_VARIABLE]: token } };
 }
 
 type Complete = RealHostOptions & { software: HostSoftware };

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
-import { findHolders, holderText, judgeMetricsPort, listenersOf, METRICS_PORT } from "./ports.ts";
+import { findHolders, holderText, judgeMetricsPort, listenersOf, METRICS_PORT, type PortHolder } from "./ports.ts";
 import { isCollectorOf, type HostProcess } from "./processes.ts";
 
 const one = (pid: number, ...args: string[]): HostProcess => ({
@@ -54,16 +54,27 @@ describe("the port of the collector's metrics", () => {
   const ours = one(10, "/opt/otelcol/current/otelcol-contrib", "--config", "x");
   const stranger = one(11, "/usr/sbin/nginx", "--secret=s");
 
+  const supervisor = { ...one(9, "opampsupervisor"), started: "50" };
+  const judge = (holders: PortHolder[], processes: HostProcess[], supervisorPid?: number) =>
+    judgeMetricsPort({ holders, processes, supervisorPid, isOurs });
+  const held = [{ port: METRICS_PORT, process: { ...stranger, started: "60" } }];
+
   it("is no problem when nobody or our own collector holds it", () => {
-    expect(judgeMetricsPort([], [], isOurs)).toBeUndefined();
-    expect(judgeMetricsPort([{ port: METRICS_PORT, process: ours }], [ours], isOurs)).toBeUndefined();
-    expect(judgeMetricsPort([{ port: 80, process: stranger }], [stranger], isOurs)).toBeUndefined();
+    expect(judge([], [])).toBeUndefined();
+    expect(judge([{ port: METRICS_PORT, process: ours }], [ours])).toBeUndefined();
+    expect(judge([{ port: 80, process: stranger }], [stranger])).toBeUndefined();
   });
 
   it("held by a stranger is one that names it, without its arguments", () => {
-    const problem = judgeMetricsPort([{ port: METRICS_PORT, process: stranger }], [ours, stranger], isOurs);
+    const problem = judge(held, [ours, supervisor, stranger], supervisor.pid);
     expect(problem).toMatch(/^port 8888 is held by process 11 \(nginx\), which is no collector of this installation; /);
     expect(problem).not.toContain("secret");
+  });
+
+  it("held by one who was there before the supervisor did not keep it from starting; unless it does not run", () => {
+    const older = [{ port: METRICS_PORT, process: { ...stranger, started: "6" } }];
+    expect(judge(older, [supervisor], supervisor.pid)).toBeUndefined();
+    expect(judge(older, [supervisor])).toContain("nginx");
   });
 
   it.each([
@@ -72,6 +83,6 @@ describe("the port of the collector's metrics", () => {
     ["--set=service.telemetry.metrics.address=127.0.0.1:9999"],
   ])("does not matter to a collector that is told otherwise: %s", (...args) => {
     const told = one(10, "/opt/otelcol/current/otelcol-contrib", ...args);
-    expect(judgeMetricsPort([{ port: METRICS_PORT, process: stranger }], [told, stranger], isOurs)).toBeUndefined();
+    expect(judge(held, [told])).toBeUndefined();
   });
 });

@@ -54,7 +54,7 @@ export function listenersOf(table: string): { port: number; inode: string }[] {
     const [, local = "", , state, , , , , , inode = ""] = line.trim().split(/\s+/);
     const [address = "", port = ""] = local.split(":");
     // 127.0.0.1 as it stands in memory on a little-endian machine, plain or mapped; zeros are every address
-    const meets = /^0+$/.test(address) || /^(?:0{16}FFFF0000|0{16}0000FFFF)?[0-9A-F]{6}7F$/.test(address);
+    const meets = /^0+$/.test(address) || /^(?:0{16}FFFF0000)?[0-9A-F]{6}7F$/.test(address);
     return state === LISTEN && meets && inode !== "" ? [{ port: Number.parseInt(port, 16), inode }] : [];
   });
 }
@@ -67,17 +67,24 @@ export const holderText = ({ port, process: { pid, executable, args } }: PortHol
 const placesMetrics = ({ args }: HostProcess): boolean =>
   args.some((word) => /^(?:--set=)?service\.telemetry\.metrics(?:\.|=)/.test(word));
 
+/** What the judgement looks at. */
+type MetricsPortFacts = {
+  holders: readonly PortHolder[];
+  processes: readonly HostProcess[];
+  supervisorPid: number | undefined;
+  isOurs: (it: HostProcess) => boolean;
+};
+
 /**
  * Why the supervisor could not start its collector again; undefined: nothing is in the way. Holders that are collectors of
- * this installation are no problem: they end with their supervisor, or are ended.
+ * this installation are no problem: they end with their supervisor, or are ended. Nor is one that was there before the
+ * supervisor, which then came up in spite of it.
  */
-export function judgeMetricsPort(
-  holders: readonly PortHolder[],
-  processes: readonly HostProcess[],
-  isOurs: (it: HostProcess) => boolean,
-): string | undefined {
+export function judgeMetricsPort({ holders, processes, supervisorPid, isOurs }: MetricsPortFacts): string | undefined {
   if (processes.some((it) => isOurs(it) && placesMetrics(it))) return undefined;
-  const stranger = holders.find(({ port, process }) => port === METRICS_PORT && !isOurs(process));
+  const supervisor = processes.find(({ pid }) => pid === supervisorPid);
+  const wasThere = (it: HostProcess) => supervisor !== undefined && Number(it.started) < Number(supervisor.started);
+  const stranger = holders.find((it) => it.port === METRICS_PORT && !isOurs(it.process) && !wasThere(it.process));
   if (stranger === undefined) return undefined;
-  return `${holderText(stranger)}, which is no collector of this installation; every start of a supervisor needs that port: end that process, give it another port, or give the supervisor's agent.args --set=service.telemetry.metrics.level=none`;
+  return `${holderText(stranger)}, which is no collector of this installation; a supervisor's first start of its collector needs that port: end that process, give it another port, or give the supervisor's agent.args --set=service.telemetry.metrics.level=none`;
 }
