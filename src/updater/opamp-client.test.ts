@@ -103,7 +103,7 @@ afterEach(async () => {
 });
 
 /** A fresh process on the host: repair, then connect. */
-async function start(over: Partial<HostDeps> = {}): Promise<void> {
+async function start(over: Partial<HostDeps> = {}, atRest?: () => void): Promise<void> {
   await updater?.stop();
   wire = new Wire();
   const read = parseUpdaterConfig(
@@ -120,6 +120,7 @@ async function start(over: Partial<HostDeps> = {}): Promise<void> {
     version: "1.2.3",
     instanceUid: await deps.state.instanceUid(),
     connect: wire.connect,
+    atRest,
   });
   await updater.start();
 }
@@ -332,6 +333,21 @@ describe("an offer", () => {
     await wire.send(offer("0.161.0")); // nothing was remembered: it is tried at once (and is the allowed way nowhere else)
     await wire.until(() => wire.attempt?.version === "0.161.0" && wire.attempt.status === "failed");
     expect(wire.attempt?.error).toMatch(/^policy_refused: /);
+  });
+
+  it("is what the watchdog asks about while it is carried out, step by step, and nothing else is", async () => {
+    const seen = new Set<string | undefined>();
+    const atRest: (string | undefined)[] = [];
+    await start(
+      host.watched(() => void seen.add(updater?.activity?.step)),
+      () => void atRest.push(updater?.activity?.step),
+    );
+    expect(updater?.activity).toBeUndefined();
+    await wire.send(offer("0.161.0"));
+    await wire.until(ended("succeeded", "0.161.0"));
+    for (const step of ["downloading", "verifying", "installing", "restarting"]) expect([...seen]).toContain(step);
+    expect(updater?.activity).toBeUndefined();
+    expect(atRest).toEqual([undefined, undefined]); // after the start, and after the update
   });
 
   it("that is another set after the stop waits for the end", async () => {
