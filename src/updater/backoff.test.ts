@@ -92,6 +92,15 @@ describe("a content that failed", () => {
     expect(said).toEqual(["the contents that failed could not be stored"]);
   });
 
+  it("is one of at most 32: the oldest is forgotten, so that a hostile server fills no disk", async () => {
+    const clock = virtualClock();
+    const backoff = await open(clock);
+    for (let content = 0; content < 40; content++) await backoff.remember(`hash-${content}`, "x");
+    const again = await open(clock);
+    const waiting = Array.from({ length: 40 }, (_, content) => again.of(`hash-${content}`) !== undefined);
+    expect(waiting).toEqual([...Array<boolean>(8).fill(false), ...Array<boolean>(32).fill(true)]);
+  });
+
   it("a file that is cut costs the memory, not the start", async () => {
     writeFileSync(join(root, "backoff.json"), '{"bootId"');
     expect((await open(virtualClock())).of("aa")).toBeUndefined();

@@ -1,9 +1,11 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createTestAuthority } from "../../test/support/certificates.ts";
 import { sha256, virtualClock } from "../../test/support/updater-host.ts";
 import { createDownloader, type Download } from "./download.ts";
 import { systemFiles } from "./files.ts";
@@ -12,7 +14,7 @@ const BODY = Buffer.from(Array.from({ length: 5_000 }, (_, at) => at % 251));
 const PATH = "/api/v1/artifacts/7/content/a.tar.gz";
 
 type Answer = (request: IncomingMessage, response: ServerResponse, count: number) => void;
-let servers: Server[];
+let servers: (Server | SecureServer)[];
 let folder: string;
 let clock: ReturnType<typeof virtualClock>;
 const logged: string[] = [];
@@ -43,9 +45,9 @@ async function serve(answer: Answer): Promise<{ base: string; requests: Incoming
 
 const files = (): string[] => (existsSync(join(folder, "spool")) ? readdirSync(join(folder, "spool")) : []);
 
-async function get(base: string, over: Partial<Download> = {}) {
+async function get(base: string, over: Partial<Download> = {}, tls?: { ca: Buffer }) {
   const log = { info: (fields: object, text: string) => void logged.push(`${text} ${JSON.stringify(fields)}`) };
-  const download = createDownloader({ files: systemFiles, clock, log });
+  const download = createDownloader({ files: systemFiles, clock, log, tls });
   return await download({
     url: `${base}${PATH}`,
     headers: () => [{ key: "Authorization", value: "Bearer hunter2" }],
@@ -238,6 +240,28 @@ describe("redirects", () => {
     );
     await expect(get(base)).rejects.toThrow(/^policy_refused: /);
     expect([requests.length, other.requests.length, files()]).toEqual([1, 0, []]);
+  });
+
+  it("from https to http are refused although both are on the list: the plain server gets no request", async () => {
+    const plain = await serve((_, response) => response.end(BODY));
+    const authority = await createTestAuthority();
+    const { cert, key } = await authority.issue({ commonName: "localhost", ip: ["127.0.0.1"] });
+    const asked: (string | undefined)[] = [];
+    const secure = createSecureServer({ cert, key }, (request, response) => {
+      asked.push(request.headers.authorization);
+      response.writeHead(302, { location: `${plain.base}${PATH}` }).end();
+    });
+    servers.push(secure);
+    await new Promise<void>((resolve) => {
+      secure.listen(0, "127.0.0.1", resolve);
+    });
+    const base = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`;
+    const allowedUrlPrefixes = [`${base}/api/v1/artifacts`, `${plain.base}/api/v1/artifacts`];
+    const tls = { ca: Buffer.from(authority.ca) };
+    await expect(get(base, { allowedUrlPrefixes }, tls)).rejects.toThrow(
+      /^policy_refused: a redirect from https to http$/,
+    );
+    expect([asked, plain.requests.length, files()]).toEqual([["Bearer hunter2"], 0, []]);
   });
 
   it("beyond the fifth are refused", async () => {

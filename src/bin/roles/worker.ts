@@ -5,6 +5,7 @@ import { NativeConnection, Runtime, Worker, type WorkerOptions } from "@temporal
 import type { Logger } from "pino";
 import type { ServerSettings } from "../../domain/config/server-config.ts";
 import { raiseRetention, registerSearchAttributes } from "../../embedded/temporal-namespace.ts";
+import { oldRootWarning } from "../../verify/root-age.ts";
 import { QUEUES, stagingQueue } from "../../workflows/messages.ts";
 import { createActivities, type WorkerActivities } from "./activities.ts";
 import { openShared, secretOf, type Shared } from "./load.ts";
@@ -30,6 +31,8 @@ const FORCE_MS = 20_000;
 export async function runWorker(settings: ServerSettings, log: Logger): Promise<void> {
   Runtime.install({ logger: bridge(log), telemetryOptions: { logging: { forward: {}, filter: "WARN" } } });
   const { onEnd, signal } = endsGracefully(log);
+  const oldRoot = await oldRootWarning(settings.artifacts.trustedRootFile, Date.now());
+  if (oldRoot !== undefined) log.warn({}, `artifacts.trustedRootFile: ${oldRoot}`);
   const shared = await openShared(settings, log, POOL_SIZE);
   onEnd(() => shared.close());
   const connection = await connect(settings, log, signal);
