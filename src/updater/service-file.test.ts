@@ -96,6 +96,23 @@ describe("the systemd unit", () => {
   });
 });
 
+describe("the files in deploy/systemd", () => {
+  const deploy = (path: string): string => join(import.meta.dirname, "../../deploy/systemd", path);
+  const settings = (): UpdaterSettings => ({
+    ...asService(),
+    stateDir: "/var/lib/myriarch-updater",
+    installDir: "/opt/otelcol",
+  });
+
+  it("are what install-service writes on the host of docs/updater.md, for whoever makes packages or images", async () => {
+    const { text } = systemdUnit(settings(), ["/usr/local/bin/myriarch-updater"], "/etc/myriarch/updater.yaml");
+    await expect(text).toMatchFileSnapshot(deploy("myriarch-updater.service"));
+    await expect(supervisorDropIn(settings())?.text).toMatchFileSnapshot(
+      deploy("opampsupervisor.service.d/50-myriarch-stop.conf"),
+    );
+  });
+});
+
 describe("the Windows task", () => {
   it("starts with the system as SYSTEM, has no time limit, and is started again when it ends", () => {
     const { file, commands } = windowsTask(["C:\\Program Files\\m&m\\updater.exe"], "C:\\my config.yaml", "C:\\state");
