@@ -78,13 +78,12 @@ describe("the systemd unit", () => {
       "NoNewPrivileges=true",
     ])
       expect(text.split("\n")).toContain(line);
-    expect(text).toContain(`ReadWritePaths=${root}/state "${root}/100%% install"\n`);
+    expect(text).toContain(`ReadWritePaths=${root}/state "${root}/100%% install" -${root}/supervisor\n`);
   });
 
-  it("leaves a supervisor that runs as our child what it may need, and its storage", () => {
+  it("leaves a supervisor that runs as our child what it may need", () => {
     const { text } = systemdUnit(asChild(), ["/opt/updater"], "/etc/updater.yaml");
     expect(text).not.toMatch(/^(NoNewPrivileges|PrivateDevices|ProtectHome)=/m);
-    expect(text).toMatch(/^ReadWritePaths=.*\/supervisor$/m);
     expect(supervisorDropIn(asChild())).toBeUndefined();
   });
 
@@ -102,6 +101,7 @@ describe("the files in deploy/systemd", () => {
     ...asService(),
     stateDir: "/var/lib/myriarch-updater",
     installDir: "/opt/otelcol",
+    supervisor: { ...asService().supervisor, storageDir: "/var/lib/opampsupervisor" },
   });
 
   it("are what install-service writes on the host of docs/updater.md, for whoever makes packages or images", async () => {
