@@ -44,7 +44,9 @@ const thisProcess: FirstProcess = {
       return false;
     }
   },
-  execute: (file, args) => void process.execve?.(file, args, process.env),
+  execute: (file, args) => {
+    process.execve?.(file, args, process.env);
+  },
 };
 
 /**

@@ -45,7 +45,7 @@ async function start({ over = {}, precedence = "newer", signal = forever }: Opti
   const backoff = await host.backoff(deps.files);
   const recovered = await recover({ host: deps, state, backoff, signal, ...container });
   const imageVersion = await container?.seed(signal);
-  await deps.service.start();
+  if (!(await deps.service.isRunning())) await deps.service.start();
   return { recovered, imageVersion };
 }
 const whole = () => ({ active: host.active, runs: host.runs, journal: host.journalExists, leftovers: host.leftovers });
