@@ -53,8 +53,10 @@ describe("the image", () => {
     expect(dockerfile).toMatch(/^VOLUME \/var\/lib\/myriarch$/m);
     expect(dockerfile).toMatch(/^USER 10001:10001$/m);
     expect(dockerfile).toContain('CMD ["run", "--config", "/etc/myriarch/updater.yaml"]');
-    expect(dockerfile).toContain("node scripts/build-executable.ts");
-    expect(read("scripts/build-executable.ts")).toContain("dist");
+    // the folder is its argument, and a sum lies beside the executable
+    expect(dockerfile).toContain("node scripts/build-executable.ts /out && rm /out/*.sha256 ");
+    expect(read("scripts/build-executable.ts")).toContain("buildExecutable(process.argv[2] ??");
+    expect(read("scripts/build-executable.ts")).toContain("`${path}.sha256`");
   });
 });
 
