@@ -4,8 +4,6 @@
  * and tries without progress, never the whole time, because archives are large. Nothing of it is trusted yet.
  */
 import { dirname } from "node:path";
-import { Writable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { Agent, request, type Dispatcher } from "undici";
 import { judgeRedirect, judgeUrl } from "../domain/update/allowed-url.ts";
 import { StepError } from "../domain/update/step-error.ts";
@@ -37,8 +35,6 @@ const MAX_NOT_FOUND = 3;
 /** Tries that a server may put off by 429 or 503. */
 const MAX_THROTTLED = 12;
 const LONGEST_THROTTLE_MS = 300_000;
-/** What the network may bring while a block is hashed and written; a connection that is cut loses it. */
-const AHEAD_BYTES = 256 * 1024;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
 
@@ -201,7 +197,7 @@ class Transfer {
     try {
       if (total !== undefined && total > maxBytes) throw tooLarge(maxBytes);
       if (total !== undefined) await requireRoom?.({ archiveBytes: total, missingBytes: length });
-      await pipeline(answer.body, this.sink(total));
+      await this.takeAll(answer.body, total);
     } finally {
       answer.body.destroy();
       await this.spool.flush(); // what came counts, also when the rest did not
@@ -209,19 +205,22 @@ class Transfer {
     if (total !== undefined && this.spool.bytes < total) throw new Error("the body ended early");
   }
 
-  /** Takes the pieces as they come: reading them one by one would first join and copy what has gathered. */
-  private sink(total: number | undefined): Writable {
-    const { maxBytes, onProgress } = this.download;
-    const { spool } = this;
+  /** What came before a cut counts, also what was not asked for yet. */
+  private async takeAll(body: Answer["body"], total: number | undefined): Promise<void> {
+    const { maxBytes, onProgress, signal } = this.download;
     const take = async (piece: Buffer): Promise<void> => {
-      if (spool.bytes + piece.byteLength > maxBytes) throw tooLarge(maxBytes);
-      await spool.take(piece);
-      onProgress?.(spool.bytes, total);
+      if (this.spool.bytes + piece.byteLength > maxBytes) throw tooLarge(maxBytes);
+      await this.spool.take(piece);
+      onProgress?.(this.spool.bytes, total);
     };
-    return new Writable({
-      highWaterMark: AHEAD_BYTES,
-      write: (piece: Buffer, _, done) => void take(piece).then(() => done(), done),
-    });
+    try {
+      for await (const piece of body as AsyncIterable<Buffer>) await take(piece);
+    } catch (error) {
+      const rest =
+        error instanceof StepError || isLocal(error) || signal.aborted ? null : (body.read() as Buffer | null);
+      if (rest !== null) await take(rest);
+      throw error;
+    }
   }
 
   /** 416: complete when the server's length is what we have, else its file is another one. */
