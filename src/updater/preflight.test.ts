@@ -126,7 +126,7 @@ describe("validate as the supervisor's account", () => {
   /** A collector that tells who it is, with which groups and environment, and whether it could read a file of root's. */
   const teller = `#!/bin/sh
 case "$1" in --version) echo "otelcol version 0.161.0";;
-validate) { id -u; id -g; id -G; echo "$TOKEN"; cat ${"$"}(dirname "$0")/root-only 2>/dev/null || echo refused; } > /tmp/updater-teller-$PPID;; esac
+validate) { id -u; id -g; id -G; echo "$TOKEN"; cat $(dirname "$0")/root-only 2>/dev/null || echo refused; } > /tmp/updater-teller-$PPID;; esac
 `;
   const nobody = (): ServiceAccount => ({
     uid: Number(execFileSync("id", ["-u", "nobody"]).toString()),

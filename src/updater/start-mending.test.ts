@@ -103,7 +103,7 @@ describe.skipIf(process.platform !== "linux")("a collector on the ports", () => 
     const code = `require("net").createServer().listen(0, "127.0.0.1", () => console.log("up"))`;
     const child = spawn(program, ["-e", code], { stdio: ["ignore", "pipe", "inherit"] });
     children.push(child);
-    await once(child.stdout as NonNullable<typeof child.stdout>, "data");
+    await once(child.stdout, "data");
     return child;
   }
 

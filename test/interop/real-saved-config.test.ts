@@ -38,7 +38,7 @@ describe.skipIf(skipPeers() !== undefined)("the real supervisor", () => {
   }
 
   /** Starts it on a storage folder; resolves with whether it came up, or what it said when it ended. */
-  async function startOn(storage: string): Promise<"starts" | string> {
+  async function startOn(storage: string): Promise<string> {
     const port = await freePort();
     const config = {
       server: { endpoint: "ws://127.0.0.1:1/v1/opamp" }, // nobody there: it starts all the same

@@ -43,7 +43,13 @@ export type AgentRow = {
   hasEffectiveConfig: boolean;
   collectorUid: string | null;
   link: string;
-  attempt: { version: string; from: string; status: string; error: string; steps: { step: string; status: string }[] } | null;
+  attempt: {
+    version: string;
+    from: string;
+    status: string;
+    error: string;
+    steps: { step: string; status: string }[];
+  } | null;
   packageStatus: { status: string; version: string; offeredVersion: string; error: string } | null;
 };
 

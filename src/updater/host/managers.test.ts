@@ -85,7 +85,10 @@ describe("a systemd service", () => {
       "show opampsupervisor -p KillSignal",
       main,
       "kill --kill-whom=main --signal=SIGINT opampsupervisor",
-      ...[main, main, main, main],
+      main,
+      main,
+      main,
+      main,
       "stop opampsupervisor",
     ]);
   });

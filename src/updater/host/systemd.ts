@@ -30,64 +30,82 @@ const QUERY_MS = 30_000;
 const LOOK_EVERY_MS = 200;
 const SAID_LINES = "500";
 
-export function createSystemdManager(options: SystemdOptions): ServiceManager {
-  const { service, run, clock, log, stopTimeoutMs } = options;
-  const list = options.list ?? listProcesses;
-  const isCollector = isCollectorOf(options.installDir, options.binary);
+/** `systemctl` for one service. */
+class Systemctl {
+  private readonly options: SystemdOptions;
+  constructor(options: SystemdOptions) {
+    this.options = options;
+  }
 
-  const systemctl = async (args: readonly string[], timeoutMs = QUERY_MS): Promise<ProgramResult> =>
-    await run("systemctl", ["--no-ask-password", ...args], timeoutMs);
-  async function must(args: readonly string[], timeoutMs?: number): Promise<void> {
-    const { code, timedOut } = await systemctl(args, timeoutMs);
+  async call(args: readonly string[], timeoutMs = QUERY_MS): Promise<ProgramResult> {
+    return await this.options.run("systemctl", ["--no-ask-password", ...args], timeoutMs);
+  }
+
+  /** Throws (class `install`) unless the verb does what it says. */
+  async must(verb: "start" | "stop"): Promise<void> {
+    const { service, stopTimeoutMs } = this.options;
+    const { code, timedOut } = await this.call([verb, service], stopTimeoutMs + QUERY_MS);
     if (code === 0) return;
     const how = timedOut ? "does not return" : `exits with ${code}`;
-    throw new StepError("install", `systemctl ${args[0]} ${service} ${how}; see journalctl -u ${service}`);
+    throw new StepError("install", `systemctl ${verb} ${service} ${how}; see journalctl -u ${service}`);
   }
-  async function show(...names: string[]): Promise<Map<string, string>> {
-    const { output } = await systemctl(["show", service, ...names.flatMap((name) => ["-p", name])]);
+
+  /** Properties by name; one with several values has a line for each. */
+  async show(...names: string[]): Promise<Map<string, string>> {
+    const { output } = await this.call(["show", this.options.service, ...names.flatMap((name) => ["-p", name])]);
     const shown = new Map<string, string>();
     for (const line of output.split("\n")) {
       const at = line.indexOf("=");
       const [name, value] = [line.slice(0, at), line.slice(at + 1)];
-      const before = shown.get(name); // a property with several values comes on several lines
+      const before = shown.get(name);
       shown.set(name, before === undefined ? value : `${before}\n${value}`);
     }
     return shown;
   }
-  async function mainPid(): Promise<number | undefined> {
-    const pid = Number((await show("MainPID")).get("MainPID"));
+
+  async mainPid(): Promise<number | undefined> {
+    const pid = Number((await this.show("MainPID")).get("MainPID"));
     return pid > 0 ? pid : undefined;
   }
+
   /** SIGINT to the supervisor alone; then waits until it has ended, as long as a stop may take. */
-  async function interrupt(): Promise<void> {
-    const pid = await mainPid();
+  async interrupt(): Promise<void> {
+    const { service, clock, stopTimeoutMs } = this.options;
+    const pid = await this.mainPid();
     if (pid === undefined) return;
-    const kill = async (whom: string) => await systemctl(["kill", `${whom}=main`, "--signal=SIGINT", service]);
+    const kill = async (whom: string) => await this.call(["kill", `${whom}=main`, "--signal=SIGINT", service]);
     if ((await kill("--kill-whom")).code !== 0) await kill("--kill-who"); // its name before systemd 252
     const deadline = clock.monotonicMs() + stopTimeoutMs;
-    while ((await mainPid()) === pid && clock.monotonicMs() < deadline) await clock.sleep(LOOK_EVERY_MS);
+    while ((await this.mainPid()) === pid && clock.monotonicMs() < deadline) await clock.sleep(LOOK_EVERY_MS);
   }
+}
+
+export function createSystemdManager(options: SystemdOptions): ServiceManager {
+  const { service, run, clock, log, perform } = options;
+  const list = options.list ?? listProcesses;
+  const isCollector = isCollectorOf(options.installDir, options.binary);
+  const systemctl = new Systemctl(options);
   const endOrphans = async (): Promise<void> => {
     const find = async () => (await list()).filter(isCollector);
-    await endLeftovers({ find, isSupervisor: () => false, clock, log, perform: options.perform });
+    await endLeftovers({ find, isSupervisor: () => false, clock, log, perform });
   };
   let startedAt: bigint | undefined;
 
   return {
     checkExists: async () => {
-      const state = (await show("LoadState")).get("LoadState");
+      const state = (await systemctl.show("LoadState")).get("LoadState");
       if (state !== "loaded") throw new StepError("install", `there is no service ${service} (${state || "unknown"})`);
     },
-    isRunning: async () => (await show("ActiveState")).get("ActiveState") === "active",
+    isRunning: async () => (await systemctl.show("ActiveState")).get("ActiveState") === "active",
     start: async () => {
-      if ((await mainPid()) === undefined) await endOrphans(); // they would hold the ports
+      if ((await systemctl.mainPid()) === undefined) await endOrphans(); // they would hold the ports
       startedAt = clock.nowNanos();
-      await systemctl(["reset-failed", service]); // a start limit that was hit must not keep the old version down
-      await must(["start", service], stopTimeoutMs + QUERY_MS);
+      await systemctl.call(["reset-failed", service]); // a start limit that was hit must not keep the old version down
+      await systemctl.must("start");
     },
     stop: async () => {
-      if ((await show("KillSignal")).get("KillSignal") !== SIGINT) await interrupt();
-      await must(["stop", service], stopTimeoutMs + QUERY_MS);
+      if ((await systemctl.show("KillSignal")).get("KillSignal") !== SIGINT) await systemctl.interrupt();
+      await systemctl.must("stop");
       await endOrphans();
     },
     saidSinceStart: async () => {
@@ -97,8 +115,8 @@ export function createSystemdManager(options: SystemdOptions): ServiceManager {
       const { code, output } = await run("journalctl", args, QUERY_MS);
       return code === 0 ? output : undefined;
     },
-    supervisorPid: mainPid,
-    account: async () => await accountOf(await show("User", "Environment", "EnvironmentFiles")),
+    supervisorPid: async () => await systemctl.mainPid(),
+    account: async () => await accountOf(await systemctl.show("User", "Environment", "EnvironmentFiles")),
     close: async () => undefined, // the service is the system's and goes on
   };
 }
