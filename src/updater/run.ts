@@ -125,9 +125,13 @@ const stepTimes = ({ update, supervisor }: UpdaterSettings): StepTimes => ({
   healthTimeoutMs: update.healthTimeout,
 });
 
-/** What a start or an attempt left goes at once: V8 collects by need, and a program that waits has none. */
+/** By then nothing of what has ended is held any more. */
+const TIDY_AFTER_MS = 2_000;
+
+/** What a start or an attempt left goes soon: V8 collects by need, and a program that waits has none. */
 function tidyMemory(): void {
-  globalThis.gc?.({ type: "major", execution: "sync" }); // the executable is started with it
+  const { gc } = globalThis; // the executable is started with it
+  if (gc !== undefined) setTimeout(() => gc({ type: "major", execution: "sync" }), TIDY_AFTER_MS).unref();
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

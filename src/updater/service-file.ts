@@ -27,7 +27,7 @@ export function systemdUnit(settings: UpdaterSettings, program: readonly string[
   const { supervisor, stateDir, installDir } = settings;
   const isParent = supervisor.manager === "process";
   // the supervisor's storage too: a saved configuration that it cannot read is moved aside there; it need not exist yet
-  const writable = [quoted(stateDir), quoted(installDir), `-${quoted(supervisor.storageDir)}`].join(" ");
+  const writable = [quoted(stateDir), quoted(installDir), quoted(`-${supervisor.storageDir}`)].join(" ");
   const seconds = wholeUpdateSeconds(settings);
   const text = `# Written by "myriarch-updater install-service"; changes belong into a drop-in (systemctl edit ${SERVICE}).
 [Unit]
