@@ -4,7 +4,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { ImagePrecedence } from "../../domain/update/image-seed.ts";
 import { judgeVersion } from "../../domain/update/downgrade.ts";
 import type { SigningAuthority } from "../../signing/authority.ts";
-import { BINARY, openTestAuthority, removeAuthority, script, TestHost } from "../../../test/support/updater-host.ts";
+import {
+  BINARY,
+  openTestAuthority,
+  removeAuthority,
+  script,
+  sha256,
+  TestHost,
+} from "../../../test/support/updater-host.ts";
 import { portsOf, shorten } from "../fault-points.ts";
 import type { HostDeps } from "../install.ts";
 import { recover } from "../recover.ts";
@@ -132,13 +139,26 @@ describe("a seed", () => {
     expect(host.log.some(({ level, text }) => level === "error" && message.test(text))).toBe(true);
   });
 
-  it("that the disk has no room for leaves the volume as it is, and is tried again at the next start", async () => {
+  const full = () => {
     const { files, service } = portsOf(async (kind, target, work) => {
       if (kind === "write" && target.includes(".staging-"))
         throw Object.assign(new Error("ENOSPC"), { code: "ENOSPC", syscall: "write" });
       return await work();
     });
-    await start({ over: { files, service: service(host.service()) } });
+    return { files, service: service(host.service()) };
+  };
+
+  it("that changes nothing leaves the journal of an update that still is to be mended", async () => {
+    host.healthOf = () => 503;
+    const entry = { phase: "swapping", version: "0.160.0", archiveSha256: "", previous: null, cause: "" };
+    const binarySha256 = sha256(script("0.160.0"));
+    writeFileSync(join(host.stateDir, "journal.json"), JSON.stringify({ ...entry, binarySha256 }));
+    expect((await start({ over: full() })).recovered).toMatchObject({ ok: false });
+    expect(whole()).toEqual({ ...healthy("0.160.0"), journal: true });
+  });
+
+  it("that the disk has no room for leaves the volume as it is, and is tried again at the next start", async () => {
+    await start({ over: full() });
     expect(whole()).toEqual(healthy("0.160.0"));
     expect(said("disk_full")).toBe(1);
     ended();

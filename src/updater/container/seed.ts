@@ -7,11 +7,12 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { decideSeed, type Collector, type ImagePrecedence } from "../../domain/update/image-seed.ts";
 import { asStepError, StepError } from "../../domain/update/step-error.ts";
+import type { AttemptJournal } from "../attempt-journal.ts";
 import type { StagedBinary } from "../install.ts";
 import { STAGING_PREFIX } from "../layout.ts";
 import { preflight } from "../preflight.ts";
 import { discard } from "../run-attempt.ts";
-import { rollBack, swap, type SwapWatch } from "../swap.ts";
+import { clearJournal, rollBack, swap, type SwapWatch } from "../swap.ts";
 import { imageBinary, readImage, type ImageDeps } from "./image.ts";
 
 export type SeedDeps = ImageDeps & { precedence: ImagePrecedence };
@@ -73,7 +74,7 @@ class Watch implements SwapWatch {
 
 async function seed(image: Collector, deps: SeedDeps, signal: AbortSignal): Promise<Seeding> {
   const { host, memory } = deps;
-  const before = await host.layout.installed();
+  const before = { versions: await host.layout.installed(), journal: await host.journal.read() };
   const watch = new Watch(signal);
   try {
     await swap(await stage(image, deps), watch, host, signal);
@@ -107,9 +108,13 @@ async function stage(image: Collector, deps: SeedDeps): Promise<StagedBinary> {
   return { ...image, folder, archiveSha256: "", source: "image" } as StagedBinary;
 }
 
-async function undo({ version }: Collector, before: readonly string[], { host }: SeedDeps): Promise<void> {
-  await host.journal.clear();
-  if (!before.includes(version)) await host.files.remove(host.layout.versionFolder(version));
+type Before = { versions: readonly string[]; journal: Awaited<ReturnType<AttemptJournal["read"]>> };
+
+/** The volume did not change: nor may its versions, and the journal of an earlier update that still is to be mended. */
+async function undo({ version }: Collector, before: Before, { host }: SeedDeps): Promise<void> {
+  if (before.journal.state === "open") await host.journal.write(before.journal.entry);
+  else await host.journal.clear();
+  if (!before.versions.includes(version)) await host.layout.drop(version);
   await discard(host);
 }
 
@@ -123,7 +128,7 @@ async function takeBack(image: Collector, cause: string, deps: SeedDeps, signal:
   try {
     await rollBack({ ...found.entry, previous, cause }, host, signal);
     await memory.note(image, "taken_back", cause);
-    await host.journal.clear();
+    await clearJournal(host.journal, host.log);
   } catch (error) {
     signal.throwIfAborted();
     const { message } = asStepError(error, "rolling_back");
