@@ -244,7 +244,7 @@ describe("running", () => {
     for (const args of [["nothing-such"], ["../../etc/passwd"], []]) {
       const { code, err } = await run(args);
       expect(code).toBe(1);
-      expect(err).toMatch(/One of: quickstart, test, check, bench, myrctl\n$/);
+      expect(err).toMatch(/One of: quickstart, test, check, bench, build-updater, chaos, conformance, myrctl\n$/);
     }
     expect(await npmCalls()).toBe(0);
   });

@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { recordCounts } from "../../scripts/counts.ts";
 import { seededChance } from "../../test/support/seeded-chance.ts";
 import { casesOf, Tally } from "./cases.ts";
-import { OFFERED, SCENARIOS, Stage, type Case, type ChaosWorld, type Scenario } from "./scenario.ts";
+import { FAULTS, OFFERED, SCENARIOS, Stage, type Case, type ChaosWorld, type Scenario } from "./scenario.ts";
 import { World } from "./world.ts";
 
 export const UPDATER_USAGE = `chaos updater [--scenario NAME] [--fault kill|fail|full] [--point N] [--seed N --seconds S] [--jobs N]
@@ -32,8 +32,9 @@ export async function chaosUpdater(args: readonly string[]): Promise<number> {
     return 2;
   }
   const scenarios = SCENARIOS.filter(({ name }) => options.scenario === undefined || name === options.scenario);
-  if (scenarios.length === 0) {
-    console.error(`there is no scenario ${options.scenario}\n${UPDATER_USAGE}`);
+  const problem = problemOf(options, scenarios);
+  if (problem !== undefined) {
+    console.error(`${problem}\n${UPDATER_USAGE}`);
     return 2;
   }
   const until = performance.now() + Number(options.seconds ?? Infinity) * 1_000;
@@ -43,6 +44,16 @@ export async function chaosUpdater(args: readonly string[]): Promise<number> {
   } finally {
     await world.close();
   }
+}
+
+function problemOf(options: Options, scenarios: readonly Scenario[]): string | undefined {
+  const { scenario, fault } = options;
+  if (scenarios.length === 0) return `there is no scenario ${scenario}`;
+  if (fault !== undefined && !FAULTS.some((known) => known === fault)) return `there is no fault ${fault}`;
+  const wrong = (["point", "seed", "seconds", "jobs"] as const).find(
+    (name) => !/^[1-9]\d*$/.test(options[name] ?? "1"),
+  );
+  return wrong === undefined ? undefined : `--${wrong} must be a whole number above 0`;
 }
 
 async function runAll(scenarios: readonly Scenario[], options: Options, until: number, world: ChaosWorld) {
