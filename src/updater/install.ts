@@ -17,6 +17,7 @@ import type { HealthDeps, HealthSettings } from "./health.ts";
 import type { Log, ServiceManager } from "./host/service.ts";
 import { STAGING_PREFIX, writeMarker, type Active, type InstallMarker, type Layout } from "./layout.ts";
 import { preflight, type Preflight } from "./preflight.ts";
+import { requireRoomToFetch } from "./room.ts";
 import { swap } from "./swap.ts";
 import { unpack } from "./unpack.ts";
 
@@ -115,6 +116,8 @@ async function spool({ offer }: AllowedOffer, tracker: AttemptTracker, host: Hos
     maxBytes: host.limits.maxArchiveBytes,
     idleTimeoutMs: host.limits.idleTimeoutMs,
     signal: tracker.signal,
+    requireRoom: async (size) =>
+      await requireRoomToFetch(size, { spool: host.spoolDir, install: host.layout.settings.installDir }, host.files),
     ...(host.onProgress === undefined ? {} : { onProgress: host.onProgress }),
   });
 }
@@ -132,13 +135,16 @@ async function verify(
 
 /** Small archives can unpack to large files; a collector is some four times its archive. */
 const UNPACKED_FACTOR = 8;
+/** Of the binary on the disk at once: with copies, the version's own, the one that runs, and the one before beside it. */
+const COPIES = { symlink: 1, copy: 3 } as const;
 
 async function stage(archive: VerifiedArchive, { version }: AllowedOffer, host: HostDeps): Promise<StagedBinary> {
   const { files, layout, limits } = host;
-  const { binary } = layout.settings;
+  const { binary, activation } = layout.settings;
   const folder = join(layout.versions, `${STAGING_PREFIX}${randomBytes(6).toString("hex")}`);
   await files.makeFolder(folder);
-  await unpack({ archive: archive.path, binary, folder, maxBytes: limits.maxArchiveBytes * UNPACKED_FACTOR }, files);
+  const maxBytes = limits.maxArchiveBytes * UNPACKED_FACTOR;
+  await unpack({ archive: archive.path, binary, folder, maxBytes, copies: COPIES[activation] }, files);
   const { timeoutMs, ...checks } = host.preflight;
   await preflight({ binaryPath: join(folder, binary), version, ...checks }, host.clock, host.log, timeoutMs);
   const binarySha256 = await files.hash(join(folder, binary));
