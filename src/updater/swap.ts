@@ -115,10 +115,10 @@ export async function rollBack(
   try {
     await service.stop();
     await layout.activate(entry.previous.version);
+    await service.start();
   } catch (error) {
     await startWhatIsThere(host);
     throw error;
   }
-  await service.start();
   await waitHealthy(host.health.settings, host.health.deps, signal);
 }
