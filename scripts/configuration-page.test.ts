@@ -68,6 +68,9 @@ const depotKeys: Record<Leaves<DepotSettings>, true> = {
   reconcileInterval: true,
   diskTimeout: true,
   slots: true,
+  "scrub.lightEvery": true,
+  "scrub.deepEvery": true,
+  "scrub.bytesPerSecond": true,
 };
 const updaterKeys: Record<Leaves<UpdaterSettings>, true> = {
   "server.endpoint": true,

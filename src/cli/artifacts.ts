@@ -1,13 +1,14 @@
 import type { Command } from "commander";
 import type { z } from "zod";
-import { adopted, artifactList, depotList, type artifact, type depot } from "../domain/rest/artifact.ts";
+import { describeNode } from "../domain/depot/node-status.ts";
+import { adopted, artifactList, depotList, depotStatus, type artifact, type depot } from "../domain/rest/artifact.ts";
 import type { Context } from "./command.ts";
 import { shortTime, table, type Column } from "./print.ts";
 
 type Artifact = z.output<typeof artifact>;
 type Depot = z.output<typeof depot>;
 
-/** `myrctl artifacts list`, `depots status|adopt`. */
+/** `myrctl artifacts list`, `depots status|show|scrub|adopt`. */
 export function addArtifacts(program: Command, context: Context): void {
   program
     .command("artifacts")
@@ -37,6 +38,31 @@ export function addArtifacts(program: Command, context: Context): void {
             ),
         ].join("\n\n"),
       );
+    });
+  addNodeCommands(depots, context);
+}
+
+/** What is asked of one node. */
+function addNodeCommands(depots: Command, context: Context): void {
+  depots
+    .command("show")
+    .argument("<node>")
+    .description("ask one node: its configuration, disks, transfers and scrub")
+    .action(async (node: string) => {
+      const path = `/depots/${encodeURIComponent(node)}/status`;
+      const answer = await (await context.client()).get(path, depotStatus);
+      context.show(answer, () => describeNode(answer.nodeId, answer));
+    });
+  depots
+    .command("scrub")
+    .argument("<node>")
+    .option("--light", "compare sizes only, read no bytes")
+    .description("have a node read all its copies again now; a wrong one is put aside and replaced")
+    .action(async (node: string, { light = false }: { light?: boolean }) => {
+      const path = `/depots/${encodeURIComponent(node)}/scrub`;
+      const body = { kind: light ? "light" : "deep" };
+      const answer = await (await context.client()).send("POST", path, depotStatus, { body });
+      context.show(answer, () => describeNode(answer.nodeId, answer));
     });
   depots
     .command("adopt")

@@ -6,6 +6,8 @@ import { type Readable, Transform } from "node:stream";
 import { Agent, request, type Dispatcher } from "undici";
 import type { z } from "zod";
 import type { DepotConfig, Peers } from "../domain/depot/config.ts";
+import { nodeStatus, scrubStatus, type NodeStatus, type ScrubStatus } from "../domain/depot/node-status.ts";
+import type { ScrubKind } from "../domain/depot/scrub-plan.ts";
 import { ERRORS, Failure, failure, type DetailOf, type ErrorCode } from "../domain/errors.ts";
 import * as wire from "./wire.ts";
 
@@ -31,6 +33,9 @@ export type DepotClient = {
   /** The state of a job, waiting up to `waitMs` for its end. */
   job(id: string, waitMs: number, signal?: AbortSignal): Promise<wire.Job>;
   adopt(epoch: string): Promise<void>;
+  /** Begins a scrub, or joins the one that runs. Answers how things stand. */
+  scrub(kind: ScrubKind): Promise<ScrubStatus>;
+  status(): Promise<NodeStatus>;
   /** Whether it is there. Never fails. */
   answers(): Promise<boolean>;
   /** Content from `offset`; the caller compares the digest of what it read. */
@@ -77,6 +82,8 @@ export function createDepotClient({ controlUrl, readUrl }: DepotAddress, options
     adopt: async (epoch) => {
       await tell(wire.PATHS.adopt, json("POST", { epoch }));
     },
+    scrub: (kind) => control(wire.PATHS.scrub, scrubStatus, json("POST", { kind })),
+    status: () => control(wire.PATHS.status, nodeStatus, { method: "GET" }),
     answers: () =>
       tell(wire.PATHS.health, { method: "GET" }).then(
         () => true,

@@ -1,12 +1,12 @@
 /**
  * The node's configuration on its disks: one file on each, the highest generation that can be read wins; beside it the
- * epoch of the installation. A file is replaced as a whole (temporary name, fsync, rename, fsync of the folder).
+ * epoch of the installation.
  */
-import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Peers } from "../domain/depot/config.ts";
 import type { Disk } from "./disk.ts";
+import { replaceFile } from "./replace-file.ts";
 import { setDigest } from "./wire.ts";
 
 const CONFIG = "artifact-config.json";
@@ -116,19 +116,4 @@ export async function saveLedger(disks: readonly Disk[], next: LedgerEntry): Pro
 /** Remembers the installation on disks that hold files of an unknown one (`adopt`). */
 export async function saveEpoch(disks: readonly Disk[], epoch: string): Promise<void> {
   for (const disk of disks) await replaceFile(disk, INSTALLATION, { v: 1, epoch });
-}
-
-async function replaceFile(disk: Disk, name: string, content: object): Promise<void> {
-  const temp = join(disk.tmp, `${name}.${randomUUID()}`);
-  await disk.run("write configuration", async (fs) => {
-    const file = await fs.create(temp);
-    try {
-      await file.append(Buffer.from(`${JSON.stringify(content)}\n`));
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await fs.rename(temp, join(disk.path, name));
-    await fs.syncFolder(disk.path);
-  });
 }

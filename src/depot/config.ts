@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 import { formatIssue, readStrictYaml } from "../domain/config/strict-yaml.ts";
-import { durationMs } from "../domain/config/units.ts";
+import { durationMs, sizeBytes } from "../domain/config/units.ts";
 import { failure } from "../domain/errors.ts";
 
 const text = z.string().min(1, "must not be empty");
@@ -29,6 +29,14 @@ const schema = z.strictObject({
   diskTimeout: durationMs.prefault("30s"),
   /** Transfers into this node at a time. */
   slots: z.int().min(1).default(16),
+  /** How often copies are read again: sizes, and all bytes; and how fast at most, in bytes per second. */
+  scrub: z
+    .strictObject({
+      lightEvery: durationMs.prefault("24h"),
+      deepEvery: durationMs.prefault("7d"),
+      bytesPerSecond: sizeBytes.refine((bytes) => bytes >= 1_024, "must be at least 1KiB").prefault("64MiB"),
+    })
+    .prefault({}),
 });
 
 export type DepotSettings = z.output<typeof schema>;

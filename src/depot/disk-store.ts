@@ -20,6 +20,14 @@ export type OpenedArtifact = {
    */
   read(start: number, end: number): AsyncGenerator<Uint8Array>;
 };
+/** What one disk has under a digest. */
+export type Checked = "right" | "wrong" | "missing" | "unreadable";
+export type Check = {
+  /** Undefined when it is not known. */
+  size: number | undefined;
+  /** Given: all bytes are read, at this pace. Otherwise only the size is compared. */
+  pace?: (bytes: number) => Promise<void>;
+};
 type Repaired = { upload: Upload; prepared: Prepared[] };
 export type DiskStore = {
   disks: readonly Disk[];
@@ -33,6 +41,8 @@ export type DiskStore = {
   open(sha256: string, size?: number): Promise<OpenedArtifact | undefined>;
   /** Reads all of one copy; a wrong one is put aside. Whether it was right. */
   verify(sha256: string, disk: Disk): Promise<boolean>;
+  /** The same for a scrub, which wants to know more; a wrong one is put aside. */
+  check(sha256: string, disk: Disk, how: Check): Promise<Checked>;
   /** Copies from a disk that has it to one that lacks it, checked on the way, ready for `commit`. */
   prepareRepair(sha256: string, from: Disk, to: Disk): Promise<Repaired>;
   /** Whether a temporary file is being written now. */
@@ -80,6 +90,7 @@ export function createDiskStore(disks: readonly Disk[], locks: Locks, log: Log):
       if (read !== undefined && read !== sha256) await quarantine(sha256, disk);
       return read === sha256;
     },
+    check: (sha256, disk, how) => checkCopy(sha256, disk, how, quarantine),
     prepareRepair: async (sha256, from, to) =>
       copyTo(await begin([to]), sha256, readerOf(from, sha256, undefined, quarantine)),
     beingWritten: (temp) => beingWritten.has(temp),
@@ -87,6 +98,21 @@ export function createDiskStore(disks: readonly Disk[], locks: Locks, log: Log):
       damaged = listener;
     },
   };
+}
+
+async function checkCopy(sha256: string, disk: Disk, { size, pace }: Check, quarantine: Quarantine): Promise<Checked> {
+  try {
+    const path = nameOn(disk, sha256);
+    const found = await disk.run("stat", (fs) => fs.sizeOf(path));
+    if (found === undefined) return "missing";
+    const sameSize = size === undefined || found === size;
+    if (sameSize && (pace === undefined || (await digestOnDisk(disk, path, pace)) === sha256)) return "right";
+    await quarantine(sha256, disk);
+    return "wrong";
+  } catch (error) {
+    if (!(error instanceof DiskError)) throw error;
+    return error.missing ? "missing" : "unreadable"; // taken away while it was read, or the disk failed
+  }
 }
 
 async function copyTo(upload: Upload, sha256: string, read: OpenedArtifact["read"]): Promise<Repaired> {

@@ -18,6 +18,8 @@ export type Flights = {
   begin(sha256: string, transfer: (job: Job, started: () => void) => Promise<PutAnswer>): Flight;
   /** The job, after its end or `waitMs`; undefined when it is not known (any more). */
   job(id: string, waitMs: number): Promise<Job | undefined>;
+  /** Those that run now. */
+  all(): Job[];
   /** Aborted by `stop`. */
   signal: AbortSignal;
   /** Ends what can be ended and waits for the rest. */
@@ -47,6 +49,7 @@ export function createFlights({ slots, datasets, log }: Options): Flights {
   return {
     signal: stopping.signal,
     running: (sha256) => flights.get(sha256),
+    all: () => Array.from(flights.values(), ({ job }) => job),
     begin: (sha256, transfer) => {
       if (stopping.signal.aborted) throw failure("depot_stopping", undefined);
       if (flights.size >= slots) throw failure("depot_busy", undefined);

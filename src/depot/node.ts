@@ -6,6 +6,7 @@
 import type { Readable } from "node:stream";
 import type { DepotConfig, Peers } from "../domain/depot/config.ts";
 import type { Next } from "../domain/depot/judge-config.ts";
+import type { NodeStatus } from "../domain/depot/node-status.ts";
 import { failure } from "../domain/errors.ts";
 import { ConfigState, type InForce } from "./config-state.ts";
 import { createDisk, type Disk } from "./disk.ts";
@@ -13,6 +14,7 @@ import { createDiskStore, type DiskStore, type OpenedArtifact } from "./disk-sto
 import type { DepotFs } from "./files.ts";
 import { createGate, createHashLocks } from "./locks.ts";
 import { createReconciler } from "./reconciler.ts";
+import { createScrub, type Scrub, type ScrubOptions } from "./scrub.ts";
 import { createTransfers, type ReadSource } from "./transfers.ts";
 import { setDigest, type DepotList, type Job, type PutAnswer } from "./wire.ts";
 
@@ -27,6 +29,8 @@ export type DepotNode = {
   config(): DepotConfig | undefined;
   /** Copies of what the configuration names, and the generation they were counted at. */
   list(): Promise<DepotList>;
+  /** How it stands, also while no configuration is trusted. */
+  status(): Promise<NodeStatus>;
   put(sha256: string, fence: Fence, size: number | undefined, body: Readable): Promise<PutAnswer>;
   /** Resolves once the source answered. The source must be a registered node. */
   copyFromDepot(sha256: string, fence: Fence, depotBaseUrl: string): Promise<Job>;
@@ -37,6 +41,7 @@ export type DepotNode = {
   adopt(epoch: string): Promise<void>;
   /** Runs the reconciler now and waits for it. */
   reconcile(): Promise<void>;
+  scrub: Scrub;
   /** Takes nothing new, ends what runs, leaves the disks at rest. */
   close(): Promise<void>;
 };
@@ -51,6 +56,7 @@ export type NodeOptions = {
   reconcileEveryMs: number;
   diskTimeoutMs: number;
   slots: number;
+  scrub: ScrubOptions;
   /** For a test that shows what goes wrong without them. */
   locking?: { locks: ReturnType<typeof createHashLocks>; gate: ReturnType<typeof createGate> };
 };
@@ -64,6 +70,7 @@ export function createDepotNode(options: NodeOptions): DepotNode {
     reconciler.wake().catch((error: unknown) => log("the reconciler failed", { error: String(error) }));
   };
   store.onDamage(reconcileSoon);
+  const scrub = createScrub({ ...options.scrub, store, wanted: () => state.wanted(), onMissing: reconcileSoon, log });
 
   return {
     start: async () => {
@@ -81,6 +88,12 @@ export function createDepotNode(options: NodeOptions): DepotNode {
       return entry && { epoch: entry.epoch, generation: entry.generation, artifacts: entry.artifacts };
     },
     list: async () => listNode(store, state.trusted()),
+    status: async () => ({
+      ...(await statusOf(store, state)),
+      disks: await disksOf(store),
+      transfers: transfers.running().map(({ sha256, bytes }) => ({ sha256, bytes })),
+      scrub: scrub.status(),
+    }),
     put: async (sha256, fence, size, body) => {
       admit(fence, sha256);
       const known = state.trusted().sizes.get(sha256) ?? size;
@@ -102,8 +115,9 @@ export function createDepotNode(options: NodeOptions): DepotNode {
       reconcileSoon();
     },
     reconcile: () => reconciler.wake(),
+    scrub,
     close: async () => {
-      await Promise.all([transfers.close(), reconciler.close()]);
+      await Promise.all([transfers.close(), reconciler.close(), scrub.close()]);
     },
   };
 }
@@ -162,12 +176,31 @@ async function listNode(store: DiskStore, { entry, sizes }: InForce): Promise<De
     const copies = await store.copies(sha256, sizes.get(sha256));
     if (copies.length > 0) list[sha256] = copies.length;
   }
-  const disks = await Promise.all(
+  return { epoch: entry.epoch, generation: entry.generation, list, disks: await disksOf(store) };
+}
+
+const disksOf = (store: DiskStore): Promise<DepotList["disks"]> =>
+  Promise.all(
     store.disks.map(async (disk) => ({
       path: disk.path,
       state: disk.failure() ?? "ok",
       freeBytes: await disk.run("free", (fs) => fs.freeBytes(disk.path)).catch(() => null),
     })),
   );
-  return { epoch: entry.epoch, generation: entry.generation, list, disks };
+
+/** What the configuration wants, by the copies that are there: on every disk, on some, on none. */
+async function statusOf(store: DiskStore, state: ConfigState): Promise<Pick<NodeStatus, "config" | "problem">> {
+  let inForce: InForce | undefined;
+  try {
+    inForce = state.inForce();
+  } catch (error) {
+    return { config: null, problem: error instanceof Error ? error.message : String(error) };
+  }
+  if (inForce === undefined) return { config: null, problem: null };
+  const { list, generation } = await listNode(store, inForce);
+  const copies = inForce.entry.artifacts.map((sha256) => list[sha256] ?? 0);
+  const complete = copies.filter((count) => count === store.disks.length).length;
+  const missing = copies.filter((count) => count === 0).length;
+  const wanted = copies.length;
+  return { config: { generation, wanted, complete, partial: wanted - complete - missing, missing }, problem: null };
 }

@@ -21,9 +21,16 @@ export async function* piecesOf(disk: Disk, path: string, start = 0, end = Infin
   }
 }
 
-/** SHA-256 of a file. */
-export async function digestOnDisk(disk: Disk, path: string): Promise<string> {
+/** SHA-256 of a file. `pace` is asked after each piece. */
+export async function digestOnDisk(
+  disk: Disk,
+  path: string,
+  pace: (bytes: number) => Promise<void> = async () => undefined,
+): Promise<string> {
   const hash = createHash("sha256");
-  for await (const piece of piecesOf(disk, path)) hash.update(piece);
+  for await (const piece of piecesOf(disk, path)) {
+    hash.update(piece);
+    await pace(piece.length);
+  }
   return hash.digest("hex");
 }

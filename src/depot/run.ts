@@ -1,11 +1,15 @@
 /** A depot as a program: disks, node and both listeners from its settings. */
 import { readFile } from "node:fs/promises";
+import { setTimeout } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
+import type { NodeStatus } from "../domain/depot/node-status.ts";
 import { failure } from "../domain/errors.ts";
-import { createDepotReader } from "./client.ts";
+import { createDepotClient, createDepotReader } from "./client.ts";
 import type { DepotSettings } from "./config.ts";
 import { nodeFs } from "./files.ts";
 import { createDepotNode } from "./node.ts";
+import { createPace, type Sleep } from "./pace.ts";
+import type { ScrubOptions } from "./scrub.ts";
 import { buildControlServer, buildReadServer } from "./server.ts";
 
 export type RunningDepot = {
@@ -31,6 +35,7 @@ export async function runDepot(settings: DepotSettings, log: Log): Promise<Runni
     reconcileEveryMs: settings.reconcileInterval,
     diskTimeoutMs: settings.diskTimeout,
     slots: settings.slots,
+    scrub: scrubOptions(settings.scrub),
   });
   await node.start();
   const control = buildControlServer(node, { token: controlToken, tls: await readTls(settings.control), log });
@@ -46,6 +51,31 @@ export async function runDepot(settings: DepotSettings, log: Log): Promise<Runni
       await reader.close();
     },
   };
+}
+
+/** Asks the node that runs with these settings on this machine. Fails with `depot_unreachable` when there is none. */
+export async function askStatus({ control, read }: DepotSettings): Promise<NodeStatus> {
+  const tokens = { control: await tokenOf(control), read: await tokenOf(read) };
+  const client = createDepotClient({ controlUrl: addressOf(control), readUrl: addressOf(read) }, { tokens });
+  try {
+    return await client.status();
+  } finally {
+    await client.close();
+  }
+}
+
+/** Where the listener is reached from its own machine. */
+function addressOf({ listen: { host, port }, tls }: Listener): string {
+  const reached = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `${tls ? "https" : "http"}://${reached.includes(":") ? `[${reached}]` : reached}:${port}`;
+}
+
+const LOOK_EVERY_MS = 60_000;
+
+function scrubOptions({ lightEvery: light, deepEvery: deep, bytesPerSecond }: DepotSettings["scrub"]): ScrubOptions {
+  const sleep: Sleep = (ms, signal) => setTimeout(ms, undefined, { signal, ref: false });
+  const pace = createPace(bytesPerSecond, () => performance.now(), sleep);
+  return { every: { light, deep }, lookEveryMs: LOOK_EVERY_MS, nowMs: Date.now, sleep, pace };
 }
 
 async function listenOn(app: FastifyInstance, { listen, tls }: Listener): Promise<string> {

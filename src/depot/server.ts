@@ -9,7 +9,7 @@ import { z } from "zod";
 import { rangeOf } from "../domain/artifact/range.ts";
 import { isDigest } from "../domain/depot/config.ts";
 import { failure, isFailure, type Failure } from "../domain/errors.ts";
-import { setDigest, configBody, confirmBody, copyBody, adoptBody, EPOCH_HEADER, type Job } from "./wire.ts";
+import { setDigest, configBody, confirmBody, copyBody, adoptBody, scrubBody, EPOCH_HEADER, type Job } from "./wire.ts";
 import type { DepotNode, Fence } from "./node.ts";
 
 type Log = (message: string, fields: object) => void;
@@ -55,6 +55,12 @@ export function buildControlServer(node: DepotNode, options: ListenerOptions): F
     const { id } = request.params as { id: string };
     const { wait_ms } = request.query as { wait_ms?: string };
     return jobOf(node, id, Math.min(MAX_WAIT_MS, Math.max(0, Number(wait_ms ?? 0) || 0)));
+  });
+  app.get("/status", () => node.status());
+  app.get("/scrub", () => node.scrub.status());
+  app.post("/scrub", (request, reply) => {
+    node.scrub.begin(read(scrubBody, request.body).kind);
+    return reply.code(202).send(node.scrub.status());
   });
   app.post("/adopt", async (request, reply) => {
     await node.adopt(read(adoptBody, request.body).epoch);

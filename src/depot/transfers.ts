@@ -29,6 +29,8 @@ export type Transfers = {
   copy(landing: Landing, read: ReadSource): Promise<Job>;
   /** The job, after its end or `waitMs`; undefined when it is not known (any more). */
   job(id: string, waitMs: number): Promise<Job | undefined>;
+  /** Those that run now. */
+  running(): Job[];
   /** Ends running copies and waits until nothing writes any more. */
   close(): Promise<void>;
 };
@@ -86,6 +88,7 @@ export function createTransfers(deps: Deps): Transfers {
       return flight.job;
     },
     job: (id, waitMs) => flights.job(id, waitMs),
+    running: () => flights.all(),
     close: async () => {
       await flights.stop();
       await partials.discardAll();

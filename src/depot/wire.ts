@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { canonicalSet } from "../domain/depot/config.ts";
+import { SCRUB_KINDS } from "../domain/depot/scrub-plan.ts";
 
 export const PATHS = {
   config: "/artifacts-config",
@@ -13,6 +14,8 @@ export const PATHS = {
   copy: (sha256: string): string => `/artifacts/${sha256}/copy-from-depot`,
   job: (id: string): string => `/jobs/${id}`,
   adopt: "/adopt",
+  scrub: "/scrub",
+  status: "/status",
   health: "/healthz",
   read: (sha256: string): string => `/artifact/sha256/${sha256}`,
 } as const;
@@ -57,6 +60,7 @@ export const jobAnswer = z.object({
   message: z.string().optional(),
 });
 export const adoptBody = z.strictObject({ epoch });
+export const scrubBody = z.strictObject({ kind: z.enum(SCRUB_KINDS) });
 export const problemAnswer = z.object({ code: z.string(), message: z.string(), detail: z.unknown().optional() });
 
 export type DepotList = z.infer<typeof listAnswer>;

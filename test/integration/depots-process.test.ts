@@ -48,6 +48,25 @@ describe("a depot process", () => {
     expect(await wrongNames(depot.disks)).toEqual([]);
   });
 
+  test("finds a flipped byte when it is scrubbed, heals it from its other disk, and tells how it stands", async () => {
+    group = await startDepots(1);
+    const [depot] = group.depots as [DepotProcess];
+    const client = clientOf(depot);
+    expect(await depot.status()).toMatch(/^depot-1: no configuration yet\ndisk .*disk-a: ok, /);
+    await client.putConfig(configOf(1, [A, B]), []);
+    for (const bytes of [A, B]) await client.put(digest(bytes), fence, bytes.length, stream(bytes));
+    const place = join(depot.disks[0] ?? "", "artifacts", digest(A));
+    const wrong = Buffer.from(A);
+    wrong.writeUInt8(wrong.readUInt8(4_000_000) ^ 1, 4_000_000);
+    await writeFile(place, wrong);
+    await client.scrub("deep");
+    await expect.poll(async () => (await client.status()).scrub.deepEndedAt, { timeout: 30_000 }).not.toBeNull();
+    expect((await client.status()).scrub.found).toMatchObject({ right: 3, wrong: 1 });
+    await expect.poll(async () => (await client.list()).list[digest(A)], { timeout: 30_000 }).toBe(2);
+    expect(await wrongNames(depot.disks)).toEqual([]);
+    expect(await depot.status()).toContain("generation 1, 2 artifacts: 2 on every disk, 0 on some, 0 missing");
+  });
+
   test("copies from another node, which it only does from registered ones", async () => {
     group = await startDepots(2);
     const [first, second] = group.depots as [DepotProcess, DepotProcess];

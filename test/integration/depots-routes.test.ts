@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { artifactRoutes } from "../../src/api/routes/artifacts.ts";
 import { failure } from "../../src/domain/errors.ts";
 import type { DepotClient } from "../../src/depot/client.ts";
+import type { NodeStatus } from "../../src/domain/depot/node-status.ts";
 import { depotAnswered, depotSilent, openExecution, readWantedSet } from "../../src/store/depots.ts";
 import { transaction } from "../../src/store/database.ts";
 import { createTestApi, type TestApi } from "../support/api.ts";
@@ -11,6 +12,19 @@ const SHA = "ab".repeat(32);
 const DEPOT = { nodeId: "d1", zone: "eu", controlUrl: "http://127.0.0.1:1", readUrl: "http://127.0.0.1:2" };
 let api: TestApi;
 let adopted: string[];
+const scrubbed: string[] = [];
+const STATUS: NodeStatus = {
+  config: { generation: 3, wanted: 2, complete: 1, partial: 1, missing: 0 },
+  problem: null,
+  disks: [{ path: "/a", state: "ok", freeBytes: 1 }],
+  transfers: [],
+  scrub: {
+    running: null,
+    lightEndedAt: null,
+    deepEndedAt: null,
+    found: { right: 0, wrong: 0, missing: 0, unreadable: 0 },
+  },
+};
 let artifact: string;
 beforeAll(async () => {
   adopted = [];
@@ -18,7 +32,9 @@ beforeAll(async () => {
     if (adopted.length > 0) throw failure("depot_unreachable", { url: "http://127.0.0.1:1", message: "gone" });
     adopted.push(epoch);
   };
-  const depotClient = () => ({ adopt }) as unknown as DepotClient;
+  const scrub = async (kind: string) => void scrubbed.push(kind);
+  const status = async () => STATUS;
+  const depotClient = () => ({ adopt, scrub, status }) as unknown as DepotClient;
   api = await createTestApi({
     guarded: (pool) => [artifactRoutes({ pool, now: () => new Date(), minCopies: 2, depotClient })],
   });
@@ -84,6 +100,22 @@ describe("artifacts and depots over REST", () => {
     });
     expect((await get("/artifacts")).json<{ items: unknown[] }>().items).toHaveLength(1);
     expect((await get(`/artifacts/${randomUUID()}`)).statusCode).toBe(404);
+  });
+  test("a node is asked how it stands by any reader, and scrubbed by operators, audited", async () => {
+    expect((await get("/depots/d1/status")).json()).toEqual({ nodeId: "d1", ...STATUS });
+    expect((await get("/depots/none/status")).statusCode).toBe(404);
+    expect((await post("/depots/d1/scrub", {}, "viewer")).statusCode).toBe(403);
+    expect((await post("/depots/d1/scrub", { kind: "quick" }, "operator")).statusCode).toBe(400);
+    expect((await post("/depots/d1/scrub", {}, "operator")).statusCode).toBe(202);
+    expect((await post("/depots/d1/scrub", { kind: "light" }, "operator")).statusCode).toBe(202);
+    expect(scrubbed).toEqual(["deep", "light"]);
+    const { rows } = await api.database.pool.query(
+      "select object, detail from audit where action = 'depot.scrub' order by seq",
+    );
+    expect(rows).toEqual([
+      { object: "d1", detail: { kind: "deep" } },
+      { object: "d1", detail: { kind: "light" } },
+    ]);
   });
   test("adopting needs a reason and a depot that takes it", async () => {
     expect((await post("/depots/d1/adopt", {})).statusCode).toBe(400);

@@ -1,11 +1,12 @@
 /** Real depot processes: started, killed and started again on the same disks and ports. */
-import { spawn, type ChildProcess } from "node:child_process";
+import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { stringify } from "yaml";
 
 const SCRIPT = fileURLToPath(new URL("../../src/bin/myriarch-depot.ts", import.meta.url));
@@ -25,6 +26,8 @@ export type DepotProcess = {
   /** Digests on each disk. */
   files(): Promise<string[][]>;
   stderr(): string;
+  /** What `myriarch-depot status` prints for people on its machine. */
+  status(): Promise<string>;
 };
 
 /** A group of nodes below one temporary folder. `remove` ends and removes them all. */
@@ -47,6 +50,7 @@ async function startDepot(root: string, nodeId: string): Promise<DepotProcess> {
   const disks = [join(folder, "disk-a"), join(folder, "disk-b")];
   await mkdir(folder);
   let ports = { control: 0, read: 0 };
+  const config = join(folder, "depot.yaml");
   let child: ChildProcess | undefined;
   let stderr = "";
   const depot: DepotProcess = {
@@ -55,7 +59,6 @@ async function startDepot(root: string, nodeId: string): Promise<DepotProcess> {
     readUrl: "",
     disks,
     start: async () => {
-      const config = join(folder, "depot.yaml");
       const listen = (port: number, tokenFile: string) => ({
         listen: `127.0.0.1:${port}`,
         tokenFile: join(root, tokenFile),
@@ -69,6 +72,10 @@ async function startDepot(root: string, nodeId: string): Promise<DepotProcess> {
       depot.controlUrl = ready.control;
       depot.readUrl = ready.read;
       ports = { control: Number(new URL(ready.control).port), read: Number(new URL(ready.read).port) };
+      await writeFile(
+        config,
+        stringify({ nodeId, disks, control: listen(ports.control, "control"), read: listen(ports.read, "read") }),
+      );
     },
     kill: async () => {
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -84,6 +91,8 @@ async function startDepot(root: string, nodeId: string): Promise<DepotProcess> {
     },
     files: () => Promise.all(disks.map(async (disk) => (await readdir(join(disk, "artifacts"))).toSorted())),
     stderr: () => stderr,
+    status: async () =>
+      (await promisify(execFile)(process.execPath, [SCRIPT, "status", "--config", config])).stdout.trimEnd(),
   };
   await depot.start();
   return depot;

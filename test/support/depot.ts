@@ -4,12 +4,14 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { setTimeout } from "node:timers/promises";
 import { nodeFs, type DepotFile, type DepotFs } from "../../src/depot/files.ts";
 import { createDepotNode, type DepotNode, type Fence } from "../../src/depot/node.ts";
 import { createGate } from "../../src/depot/locks.ts";
 import type { ReadSource } from "../../src/depot/transfers.ts";
 import { failure } from "../../src/domain/errors.ts";
 
+const DAY_MS = 24 * 3_600_000;
 export const OURS = "018f0000-0000-4000-8000-000000000001";
 export const THEIRS = "018f0000-0000-4000-8000-000000000002";
 export const digest = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
@@ -62,6 +64,8 @@ export type TestNode = {
   peers: Map<string, Map<string, (offset: number) => Readable>>;
   reads: { origin: string; sha256: string; offset: number }[];
   clock: { ms: number };
+  /** What scrubs read, as their pace was asked. */
+  paced: { bytes: number };
   logs: string[];
   /** A new process on the same disks. The old one is left as a kill would leave it. */
   restart(fault?: Fault): Promise<DepotNode>;
@@ -78,6 +82,7 @@ export async function createTestNode(
   const peers: TestNode["peers"] = new Map();
   const reads: TestNode["reads"] = [];
   const clock = { ms: 0 };
+  const paced = { bytes: 0 };
   const logs: string[] = [];
   const readFrom =
     (origin: string): ReadSource =>
@@ -99,6 +104,13 @@ export async function createTestNode(
       reconcileEveryMs: 3_600_000,
       diskTimeoutMs: options.diskTimeoutMs ?? 5_000,
       slots: options.slots ?? 16,
+      scrub: {
+        every: { light: DAY_MS, deep: 7 * DAY_MS },
+        lookEveryMs: DAY_MS,
+        nowMs: () => clock.ms,
+        sleep: (ms, signal) => setTimeout(ms, undefined, { signal, ref: false }),
+        pace: async (bytes) => void (paced.bytes += bytes),
+      },
       ...(options.unlocked === true && { locking: unlocked() }),
     });
   const test: TestNode = {
@@ -107,6 +119,7 @@ export async function createTestNode(
     peers,
     reads,
     clock,
+    paced,
     logs,
     restart: async (fault) => {
       await test.node.close();

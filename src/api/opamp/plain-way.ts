@@ -8,7 +8,6 @@ import { uidToBytes } from "../../protocol/uid.ts";
 import type { AgentRecord } from "../../store/agents.ts";
 import type { Connection } from "./connection.ts";
 import type { Fold } from "./fold.ts";
-import type { Agent } from "./registry.ts";
 
 /** The answer that only echoes the UID. */
 export const plainReply = (uid: string): Buffer => Buffer.concat([Buffer.of(0, 0x0a, 16), uidToBytes(uid)]);

@@ -1,4 +1,4 @@
-/** Artifacts with what their signatures proved and where their copies are; depots: list, add, adopt. */
+/** Artifacts with what their signatures proved and where their copies are; depots: list and add. */
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { z } from "zod";
 import { platformText } from "../../domain/artifact/asset.ts";
@@ -7,18 +7,12 @@ import * as rest from "../../domain/rest/artifact.ts";
 import { problems } from "../../domain/rest/problem.ts";
 import type { DepotClient } from "../../depot/client.ts";
 import { artifactById, listArtifacts, type ArtifactRow } from "../../store/artifacts.ts";
-import { appendAudit, audit } from "../../store/audit.ts";
+import { appendAudit } from "../../store/audit.ts";
 import { copiesOf, type CopyRow } from "../../store/artifact-copies.ts";
 import { transaction, type Pool } from "../../store/database.ts";
-import {
-  depotById,
-  listDepots,
-  listExecutions,
-  readWantedSet,
-  registerDepot,
-  type DepotRow,
-} from "../../store/depots.ts";
+import { listDepots, listExecutions, readWantedSet, registerDepot, type DepotRow } from "../../store/depots.ts";
 import { principalOf, type Principal } from "../auth.ts";
+import { depotCalls } from "./depot-calls.ts";
 
 export type ArtifactRouteDeps = {
   pool: Pool;
@@ -59,6 +53,7 @@ export const artifactRoutes =
       },
     });
     depotRoutes(deps, app);
+    depotCalls(deps, app);
   };
 
 function depotRoutes(deps: ArtifactRouteDeps, app: Parameters<FastifyPluginAsyncZod>[0]): void {
@@ -95,19 +90,6 @@ function depotRoutes(deps: ArtifactRouteDeps, app: Parameters<FastifyPluginAsync
     },
     handler: async (request) => addDepot(deps, request.body, principalOf(request)),
   });
-  app.route({
-    method: "POST",
-    url: "/depots/:nodeId/adopt",
-    config: { access: "admin" },
-    schema: {
-      tags,
-      summary: "The files on this depot belong to this installation: it may delete what is not wanted. Needs a reason",
-      params: z.object({ nodeId: z.string().max(63) }),
-      body: rest.adoptBody,
-      response: { ...problems, 200: rest.adopted },
-    },
-    handler: async (request) => adopt(deps, request.params.nodeId, request.body?.reason ?? "", principalOf(request)),
-  });
 }
 
 async function addDepot({ pool, now }: ArtifactRouteDeps, body: z.output<typeof rest.depotBody>, principal: Principal) {
@@ -118,17 +100,6 @@ async function addDepot({ pool, now }: ArtifactRouteDeps, body: z.output<typeof 
     return true;
   });
   return { nodeId: body.nodeId, changed };
-}
-
-async function adopt(deps: ArtifactRouteDeps, nodeId: string, reason: string, principal: Principal) {
-  if (reason === "") throw failure("reason_required", { action: "adopt" });
-  const depot = await depotById(deps.pool, nodeId);
-  if (depot === undefined) throw failure("not_found", { what: `depot ${nodeId}` });
-  const { epoch } = await readWantedSet(deps.pool);
-  await deps.depotClient(depot).adopt(epoch);
-  const entry = { principal: principal.name, action: "depot.adopt", object: nodeId, outcome: "accepted" } as const;
-  await audit(deps.pool, { ...entry, detail: { reason } }, deps.now());
-  return { nodeId, adopted: true as const };
 }
 
 async function showArtifacts({ pool, minCopies }: ArtifactRouteDeps, rows: ArtifactRow[]) {

@@ -1,4 +1,6 @@
 /** Artifacts and depots as the API shows them. */
+import { SCRUB_KINDS } from "../depot/scrub-plan.ts";
+import { nodeStatus } from "../depot/node-status.ts";
 import { z } from "zod";
 import { reason, time, timeOrNull } from "./common.ts";
 
@@ -71,3 +73,6 @@ export const depotBody = z.strictObject({
 export const depotAdded = z.object({ nodeId: z.string(), changed: z.boolean() });
 export const adoptBody = z.strictObject({ reason }).optional();
 export const adopted = z.object({ nodeId: z.string(), adopted: z.literal(true) });
+
+export const scrubBody = z.strictObject({ kind: z.enum(SCRUB_KINDS).default("deep") }).optional();
+export const depotStatus = nodeStatus.extend({ nodeId: z.string() });

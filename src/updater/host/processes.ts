@@ -101,7 +101,13 @@ export type Leftovers = {
 };
 
 /** Ends what `find` finds, gently first. Throws (class `install`) naming a process that does not end. */
-export async function endLeftovers({ find, isSupervisor, clock, log, perform = performDirectly }: Leftovers): Promise<void> {
+export async function endLeftovers({
+  find,
+  isSupervisor,
+  clock,
+  log,
+  perform = performDirectly,
+}: Leftovers): Promise<void> {
   let left = await find();
   for (const { signal, only, waitMs } of ENDING) {
     if (left.length === 0) return;
