@@ -31,7 +31,7 @@ async function main(): Promise<void> {
 /** Exit code 78: the file is wrong, and starting again does not help. */
 async function withConfig(command: Command, work: (settings: DepotSettings, command: Command) => Promise<void>) {
   const { config: file } = command.optsWithGlobals<{ config?: string }>();
-  if (file === undefined) return command.error("error: required option '--config <file>' not specified");
+  if (file === undefined) command.error("error: required option '--config <file>' not specified");
   try {
     await work(parseDepotConfig(await readFile(file, "utf8"), file), command);
   } catch (error) {

@@ -135,7 +135,7 @@ describe("myrctl", () => {
     expect(err).toMatch(/^enrollment token web .*shown this once/);
     expect(out).toMatch(/^#!\/bin\/sh\n/);
     expect(out).toContain('endpoint: "http://fleet.example.com/v1/opamp"');
-    expect(out).toMatch(/^MYRIARCH_ENROLLMENT_TOKEN=myr_enroll_\w+$/m);
+    expect(out).toMatch(/^MYRIARCH_ENROLLMENT_TOKEN=myr_enroll_[\w-]{43}$/m);
     expect(await run("tokens create enrollment web2 --snippet --transport pigeon")).toMatchObject({ code: 1, out: "" });
     expect((await run("tokens list enrollment")).out).not.toMatch(/web2/);
   });
