@@ -13,6 +13,7 @@ import { addGitops } from "./gitops.ts";
 import type { Output } from "./print.ts";
 import { addInit } from "./init.ts";
 import { addRender } from "./render.ts";
+import { addReleases } from "./releases.ts";
 import { addRollouts } from "./rollouts.ts";
 import { addSchema } from "./schema.ts";
 import { addTokens } from "./tokens.ts";
@@ -47,7 +48,7 @@ export async function runMyrctl(
     exitCode = code;
   });
   const repository = [addInit, addValidate, addRender, addDiff, addSchema];
-  const server = [addAgents, addFleets, addRollouts, addGitops, addArtifacts, addTokens, addAudit];
+  const server = [addAgents, addFleets, addRollouts, addGitops, addArtifacts, addReleases, addTokens, addAudit];
   for (const add of [...repository, ...server]) add(program, context);
   inherit(program);
   try {

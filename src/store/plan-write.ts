@@ -111,11 +111,11 @@ export type CatchUpPlan = Omit<NewRollout, "wantedKey">;
 /** The standing catch-up of a fleet takes these hosts, each as its next attempt. Hosts that it is busy with stay as they are. */
 export async function planCatchUp(tx: Db, it: CatchUpPlan, now: Date): Promise<void> {
   await tx.query(
-    `insert into rollouts (fleet, n, kind, wanted_key, commit, distribution, version, policy, size, created_at, state, prepared_at)
-     values ($1, 0, 'catch_up', 'catch-up', $2, $3, $4, $5, $6, $7, 'running', $7)
+    `insert into rollouts (fleet, n, kind, wanted_key, commit, distribution, version, policy, size, created_at, state, prepared_at, holds)
+     values ($1, 0, 'catch_up', 'catch-up', $2, $3, $4, $5, $6, $7, 'running', $7, coalesce(revoked_hold($3, $4), '{}'))
      on conflict (fleet, n) do update set commit = excluded.commit, distribution = excluded.distribution,
        version = excluded.version, policy = excluded.policy, size = excluded.size,
-       ending = null, finished_at = null, state = case when rollouts.finished_at is null then rollouts.state else 'running' end`,
+       holds = (rollouts.holds - 'revoked') || excluded.holds, ending = null, finished_at = null, state = case when rollouts.finished_at is null then rollouts.state else 'running' end`,
     [it.fleet, it.commit, it.distribution, it.version, JSON.stringify(it.policy), it.targets.length, now],
   );
   await tx.query(

@@ -11,7 +11,7 @@ export type Candidate = OfferHost & {
   attempt: number;
   wave: number | null;
   wayBack: string;
-  /** Null: the platform's artifact is not there yet. */
+  /** Null: the platform's artifact is not there yet, or its release was revoked. */
   artifactState: "verified" | "fetching" | "failed" | null;
   /** What the collector reports now. */
   version: string;
@@ -77,6 +77,7 @@ export async function readCandidates(
         where ${READY} order by ${order} limit $6)
      select x.*, f.state as "artifactState" from (${CANDIDATES} and t.host in (select host from chosen)) x
        left join artifacts f on f.distribution = x."serviceName" and f.version = x.goal_version and f.os = x.os and f.arch = x.arch
+         and revoked_hold(f.distribution, f.version) is null
       order by ${order}`,
     [at.fleet, at.n, at.now, at.direction, at.k, at.limit],
   );

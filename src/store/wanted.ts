@@ -162,7 +162,7 @@ export async function readHistories(
             and not (l.code = any($6) and exists (select from agents u where u.collector_uid = c.uid and u.link = 'linked'))
           then l.last end as refused,
         exists (select from artifacts f where f.distribution = c.service_name and f.version = c.version and f.os = c.os
-          and f.arch = c.arch and f.state = 'verified') as "hasArtifact"
+          and f.arch = c.arch and f.state = 'verified' and revoked_hold(f.distribution, f.version) is null) as "hasArtifact"
        from unnest($2::uuid[]) as h(uid) join agents c on c.uid = h.uid left join wanted w on w.host = c.uid
          left join lateral (select case when r.kind = 'catch_up' then 'catch_up' else 'rollout' end as where
            from attempts a join rollouts r using (fleet, n) join targets t using (fleet, n, host)

@@ -3,6 +3,8 @@ import type { Logger } from "pino";
 import type { ApiDeps } from "../../api/app.ts";
 import { createDepotClients } from "../../activities/depot-clients.ts";
 import { createGitSyncPoke } from "../../api/gitops-poke.ts";
+import { createRefresh } from "../../api/refresh-rollouts.ts";
+import { releaseRoutes } from "../../api/routes/releases.ts";
 import { agentCommandRoutes } from "../../api/routes/agent-commands.ts";
 import { agentConfigRoutes } from "../../api/routes/agent-config.ts";
 import { artifactContentRoutes } from "../../api/routes/artifact-content.ts";
@@ -48,6 +50,7 @@ export async function createPlugins(
         minCopies: artifacts.minCopies,
         depotClient: (address) => nodes.of(address),
       }),
+      releaseRoutes({ pool, now, refresh: createRefresh(client, log) }),
     ],
     ownCredential: [
       gitopsWebhookRoutes({ ...git, secret: async () => webhookSecret && secretOf(webhookSecret) }),

@@ -11,6 +11,9 @@ export const heldBy = (holds: Holds): Hold[] => HOLDS.filter((hold) => holds[hol
 export const isHeld = (holds: Holds): boolean => heldBy(holds).length > 0;
 /** What is left after `resume`, `retry` or `rollback`: only a revoked release goes on holding. */
 export const clearedHolds = (holds: Holds): Holds => (holds.revoked === undefined ? {} : { revoked: holds.revoked });
+/** What is left when one of them is lifted. */
+export const withoutHold = (holds: Holds, lifted: Hold): Holds =>
+  Object.fromEntries(Object.entries(holds).filter(([hold]) => hold !== lifted));
 /** For people: "paused by ada: disk alarm; threshold: 2 of 8 failed". */
 export const describeHolds = (holds: Holds): string =>
   HOLDS.flatMap((hold) => {
