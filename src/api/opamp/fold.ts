@@ -60,6 +60,7 @@ class Batches implements Fold {
   /** Whose health reports differ from their rows in times. */
   private times = new Set<Agent>();
   private beatRounds = 0;
+  private isStopping = false;
   private running: Promise<void> | undefined;
 
   constructor(deps: Deps) {
@@ -114,6 +115,7 @@ class Batches implements Fold {
 
   async stop(): Promise<void> {
     clearInterval(this.timer);
+    this.isStopping = true;
     await this.flush();
   }
 
@@ -165,11 +167,12 @@ class Batches implements Fold {
 
   private async writeBeats(): Promise<void> {
     const { pool, registry, now } = this.deps;
-    if (now().getTime() - this.beatsAtMs < BEATS_MS || this.beats.size === 0) return;
+    if (!this.isStopping && now().getTime() - this.beatsAtMs < BEATS_MS) return;
     this.beatsAtMs = now().getTime();
     const beats = this.beats;
     this.beats = new Set();
     const times = this.takeTimes();
+    if (beats.size === 0 && times.size === 0) return;
     const batch = Array.from(new Set([...beats, ...times])).filter(
       (it) => it.connection !== undefined && !this.dirty.has(it),
     );
@@ -188,7 +191,7 @@ class Batches implements Fold {
 
   private takeTimes(): Set<Agent> {
     this.beatRounds += 1;
-    if (this.beatRounds % HEALTH_EVERY !== 0) return new Set();
+    if (!this.isStopping && this.beatRounds % HEALTH_EVERY !== 0) return new Set();
     const times = this.times;
     this.times = new Set();
     return times;
