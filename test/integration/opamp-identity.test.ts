@@ -99,6 +99,20 @@ function processOf(uid: string, state: Partial<AgentToServer>, at = one) {
 const answered = (link: { received: ServerToAgent[] }, count = 1) =>
   eventually(`${count} answers`, () => link.received.length >= count);
 
+describe("clones that nobody knows yet and that come in the same moment", () => {
+  it.each([1, 2, 3, 4, 5])("one keeps the UID, each other one gets its own (%i)", async () => {
+    const uid = newUid();
+    const names = ["moment-a", "moment-b", "moment-c"];
+    const links = await Promise.all(names.map((name, i) => processOf(uid, collector(name, BigInt(i + 1))).connect()));
+    await Promise.all(links.map((link) => answered(link)));
+    const given = links.flatMap((link) => link.newUid() ?? []);
+    expect(new Set(given).size).toBe(2);
+    const kept = names[links.findIndex((link) => link.newUid() === undefined)];
+    expect((await rowWhere(uid, "its row", isConnected))["host_name"]).toBe(kept);
+    expect(links.map((link) => link.closed())).toEqual([undefined, undefined, undefined]);
+  });
+});
+
 describe("two live processes with one UID on hosts of one name", () => {
   it("the one that came later gets another UID, the first one keeps its own", async () => {
     const uid = newUid();

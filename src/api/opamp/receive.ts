@@ -105,13 +105,12 @@ function reject(connection: Connection, rule: string, deps: Deps): void {
 }
 
 async function handle(connection: Connection, message: AgentToServer, data: Buffer, deps: Deps): Promise<void> {
-  const admitted = await deps.who.admit(connection, message);
-  if (admitted === undefined) return;
-  const { agent, attached } = admitted;
-  const ask = fold(agent, message, data, connection, attached, deps);
-  answer(connection, message.instanceUid, ask ? SERVER_FLAG.reportFullState : 0n, deps);
-  if (attached) deps.onAttached(agent);
-  if (message.agentDisconnect) deps.who.detach(connection, agent, "the agent said goodbye");
+  await deps.who.admit(connection, message, ({ agent, attached }) => {
+    const ask = fold(agent, message, data, connection, attached, deps);
+    answer(connection, message.instanceUid, ask ? SERVER_FLAG.reportFullState : 0n, deps);
+    if (attached) deps.onAttached(agent);
+    if (message.agentDisconnect) deps.who.detach(connection, agent, "the agent said goodbye");
+  });
 }
 
 function answer(connection: Connection, instanceUid: string, flags: bigint, deps: Deps): void {

@@ -14,9 +14,15 @@ import type { Agent, Registry } from "./registry.ts";
 export type Renamed = { uid: string; newUid: string; credential: string; because: string; asked: boolean };
 /** An agent came with the successor of its credential. */
 export type Moved = { uid: string; from: string; to: string };
+/** `attached`: it speaks over this connection for the first time. */
+export type Admitted = { agent: Agent; attached: boolean };
 export type WhoSpeaks = {
-  /** The agent that this message speaks for, which is then the connection's; undefined: it was answered, or is not to be. */
-  admit(connection: Connection, message: AgentToServer): Promise<{ agent: Agent; attached: boolean } | undefined>;
+  /**
+   * Finds the agent that this message speaks for, which is then the connection's, and calls `speak`; not when the message
+   * was answered already, or is not to be. What the message says is taken in the same breath: a clone that comes in the
+   * same moment is judged by it.
+   */
+  admit(connection: Connection, message: AgentToServer, speak: (admitted: Admitted) => void): Promise<void>;
   /** The agent has no connection here any more, unless a newer one took it over. */
   detach(connection: Connection, agent: Agent, detail: string): void;
   /** Another process, `replica`, has this agent's connection now. */
@@ -57,18 +63,18 @@ type State = Deps & {
 export function createWhoSpeaks(deps: Deps): WhoSpeaks {
   const state: State = { ...deps, rivals: new Map(), away: new Map() };
   return {
-    async admit(connection, message) {
-      if (performance.now() < connection.parkedUntilMs) return undefined;
+    async admit(connection, message, speak) {
+      if (performance.now() < connection.parkedUntilMs) return;
       const uid = message.instanceUid;
       const known = connection.agent;
       if (hasBit(message.flags, AGENT_FLAG.requestInstanceUid) || connection.refusedUid === uid) {
-        rename(connection, message, "the agent asked for one", state);
-        return undefined;
+        return rename(connection, message, "the agent asked for one", state);
       }
-      if (known?.uid === uid && known.connection === connection) return { agent: known, attached: false };
+      if (known?.uid === uid && known.connection === connection) return speak({ agent: known, attached: false });
       const agent = deps.registry.get(uid) ?? (await loadSettled(uid, state));
-      if (!connection.open) return undefined;
-      return follow(connection, message, agent, judge(connection, message, agent, state), state);
+      if (!connection.open) return;
+      const admitted = follow(connection, message, agent, judge(connection, message, agent, state), state);
+      if (admitted !== undefined) speak(admitted);
     },
     detach: (connection, agent, detail) => detach(connection, agent, detail, state),
     letGo(uid, replica) {
@@ -140,7 +146,7 @@ function follow(
   agent: Agent,
   verdict: Ownership,
   deps: State,
-): { agent: Agent; attached: boolean } | undefined {
+): Admitted | undefined {
   switch (verdict.do) {
     case "rename":
       rename(connection, message, verdict.because, deps);
