@@ -35,6 +35,8 @@ type Deps = {
   registry: Registry;
   replica: string;
   now: () => Date;
+  /** Resolves when rows may say who speaks here. */
+  beforeWrite: () => Promise<void>;
   onLinks: (changes: LinkChange[]) => void;
   /** These have a row that says what they reported. */
   onWritten: (agents: readonly Agent[]) => void;
@@ -125,6 +127,7 @@ class Batches implements Fold {
     const events = this.connections.take();
     if (batch.size === 0 && events.length === 0) return;
     this.dirty = new Map();
+    await this.deps.beforeWrite();
     const write = async (part: ReadonlyMap<Agent, Pending>, said: readonly ConnectionEvent[]): Promise<void> => {
       const links = await transaction(pool, (tx) => writeBatch(tx, part, said, replica, now()));
       if (links.length > 0) onLinks(links);

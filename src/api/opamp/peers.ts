@@ -18,8 +18,10 @@ type Deps = {
   onError: (error: unknown) => void;
 };
 export type Peers = {
-  /** Tells the others that this agent speaks here now. */
+  /** Tells the others that this agent speaks here now, soon. */
   took(uid: string): void;
+  /** Resolves once the others were told of all of them: nobody is to read it in a row before. */
+  told(): Promise<void>;
   stop(): void;
 };
 
@@ -31,7 +33,10 @@ export function createPeers(deps: Deps): Peers {
   let taken: string[] = [];
   let timer: NodeJS.Timeout | undefined;
 
+  let telling: Promise<void> = Promise.resolve();
+
   const tell = async (): Promise<void> => {
+    clearTimeout(timer);
     timer = undefined;
     const uids = taken;
     taken = [];
@@ -39,6 +44,10 @@ export function createPeers(deps: Deps): Peers {
       const some = uids.slice(at, at + UIDS_PER_PAYLOAD);
       await notify(deps.pool, CHANNELS.connections, ["moved", deps.replica, ...some].join(" "));
     }
+  };
+  const told = (): Promise<void> => {
+    telling = Promise.all([telling, tell().catch(deps.onError)]).then(() => undefined);
+    return telling;
   };
   const heard = (payload = ""): void => {
     const [what, ...rest] = payload.split(" ");
@@ -53,8 +62,9 @@ export function createPeers(deps: Deps): Peers {
   return {
     took(uid) {
       taken.push(uid);
-      timer ??= setTimeout(() => void tell().catch(deps.onError), GATHER_MS).unref();
+      timer ??= setTimeout(() => void told(), GATHER_MS).unref();
     },
+    told,
     stop() {
       clearTimeout(timer);
       for (const end of off) end();

@@ -143,17 +143,17 @@ function createConversation(
   const capabilities = serverCapabilities(heartbeatIntervalMs);
   const follow = createFollowUps({ pool, listener, registry, seal, heartbeatIntervalMs, now, onError });
   const written = { onLinks: reports.links, onWritten: follow.written };
-  const fold = createFold({ pool, registry, replica, now, onError, ...written });
+  const fold = createFold({ pool, registry, replica, now, onError, ...written, beforeWrite: () => identity.told() });
   const { downloadTokenTtlMs, agentBaseUrls } = settings.artifacts;
   const publicUrl = settings.server.publicUrl;
   const sending = { downloadTokenTtlMs, agentBaseUrls, publicUrl };
   const delivery = createDelivery({ pool, listener, registry, key, now, onError, settings: sending });
-  const { who, stop: stopIdentity } = createIdentity(
+  const identity = createIdentity(
     { pool, listener, now },
     { registry, fold, replica, capabilities, onRenamed: reports.renamed, credentials, cutEnded, onError },
   );
   const receive = createReceive({
-    who,
+    who: identity.who,
     fold,
     capabilities,
     now,
@@ -165,7 +165,7 @@ function createConversation(
   });
   const stop = async (): Promise<void> => {
     await follow.stop();
-    await stopIdentity();
+    await identity.stop();
   };
   return { registry, fold, delivery, receive, follow, stop };
 }
@@ -207,7 +207,7 @@ function createIdentity({ pool, listener, now }: Pick<OpampDeps, "pool" | "liste
     peers.stop();
     await audited.stop();
   };
-  return { who, stop };
+  return { who, told: () => peers.told(), stop };
 }
 
 /** Says goodbye to all; whoever has not answered within the bound is cut. */
