@@ -4,6 +4,7 @@
  */
 import { CHANNELS } from "../domain/channels.ts";
 import { withoutHold, type HoldEntry, type Holds } from "../domain/rollout/holds.ts";
+import { isFinalState } from "../domain/rollout/phases.ts";
 import { appendAudit } from "./audit.ts";
 import { setHolds, unsend } from "./controls.ts";
 import { notify, type Db } from "./database.ts";
@@ -82,7 +83,7 @@ async function changeHolds(
   for (const { fleet, n } of rows) {
     await lockFleet(tx, fleet);
     const row = await readRollout(tx, fleet, n, "update");
-    if (row === undefined) continue;
+    if (row === undefined || isFinalState(row.state)) continue; // it ended before its row was ours
     const holds = change(row.holds);
     await setHolds(tx, row, holds);
     if (holds.revoked !== undefined) await unsend(tx, row, now);
