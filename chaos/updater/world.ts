@@ -19,10 +19,9 @@ import type { SigningAuthority } from "../../src/signing/authority.ts";
 import {
   makeArchive,
   openTestAuthority,
-  pathOf,
+  packageOffer,
   removeAuthority,
   serveArchives,
-  sha256,
   type Archive,
   type ArchiveServer,
 } from "../../test/support/updater-host.ts";
@@ -142,15 +141,7 @@ export class World {
   }
 
   offerOf(archive: Archive): Partial<ServerToAgent> {
-    const file = {
-      downloadUrl: `${this.archives.base}${pathOf(archive)}`,
-      contentHash: Buffer.from(sha256(archive.bytes), "hex"),
-      signature: archive.signature,
-      headers: [{ key: "Authorization", value: "Bearer download-token" }],
-    };
-    const hash = Buffer.from(`p-${archive.version}`);
-    const packages = new Map([["", { type: 0, version: `v${archive.version}`, file, hash }]]);
-    return { packagesAvailable: { packages, allPackagesHash: Buffer.from(`a-${archive.version}`) } };
+    return packageOffer(archive, this.archives.base);
   }
 
   /** The same program, one file: reading a hundred modules is most of a start. */

@@ -126,14 +126,13 @@ describe("validate as the supervisor's account", () => {
   /** A collector that tells who it is, with which groups and environment, and whether it could read a file of root's. */
   const teller = `#!/bin/sh
 case "$1" in --version) echo "otelcol version 0.161.0";;
-validate) { id -u; id -g; id -G; echo "$TOKEN"; cat $(dirname "$0")/root-only 2>/dev/null || echo refused; } > /tmp/updater-teller-$PPID;; esac
+validate) { id -u; id -g; id -G; echo "$TOKEN"; cat $(dirname "$0")/root-only 2>/dev/null || echo refused; } > $(dirname "$0")/told;; esac
 `;
   const nobody = (): ServiceAccount => ({
     uid: Number(execFileSync("id", ["-u", "nobody"]).toString()),
     gid: Number(execFileSync("id", ["-g", "nobody"]).toString()),
     environment: { TOKEN: "t", PATH: "/usr/bin:/bin" },
   });
-  const told = `/tmp/updater-teller-${process.pid}`;
   const root0 = process.getuid?.() === 0;
   if (!root0) console.warn("skipped: only root can become the supervisor's account");
 
@@ -147,23 +146,21 @@ validate) { id -u; id -g; id -G; echo "$TOKEN"; cat $(dirname "$0")/root-only 2>
       const account = nobody();
       chownSync(effectiveConfig, account.uid ?? 0, account.gid ?? 0);
       const validate = { effectiveConfig, account: async () => account };
-      rmSync(told, { force: true });
-      try {
-        await preflight(
-          { binaryPath: join(root, "otelcol"), version: "0.161.0", lastRemoteConfig: join(root, "none"), validate },
-          systemClock,
-          log,
-        );
-        expect(readFileSync(told, "utf8").trim().split("\n")).toEqual([
-          String(account.uid),
-          String(account.gid),
-          String(account.gid),
-          "t",
-          "refused",
-        ]);
-      } finally {
-        rmSync(told, { force: true });
-      }
+      const told = join(root, "told");
+      writeFileSync(told, "");
+      chownSync(told, account.uid ?? 0, account.gid ?? 0);
+      await preflight(
+        { binaryPath: join(root, "otelcol"), version: "0.161.0", lastRemoteConfig: join(root, "none"), validate },
+        systemClock,
+        log,
+      );
+      expect(readFileSync(told, "utf8").trim().split("\n")).toEqual([
+        String(account.uid),
+        String(account.gid),
+        String(account.gid),
+        "t",
+        "refused",
+      ]);
     },
   );
 

@@ -33,6 +33,7 @@ import { INSTALL_MARKER, Layout } from "../../src/updater/layout.ts";
 import type { StateFolder } from "../../src/updater/state-file.ts";
 import { createState } from "../../src/updater/state.ts";
 import { openBackoff } from "../../src/updater/backoff.ts";
+import type { ServerToAgent } from "../../src/protocol/messages.ts";
 
 export const BINARY = "otelcol-contrib";
 
@@ -290,4 +291,17 @@ export class TestHost {
   remove(): void {
     rmSync(this.root, { recursive: true, force: true });
   }
+}
+
+/** The message that offers the one package of a release, as the server sends it. `base` is where its archive is served. */
+export function packageOffer(archive: Archive, base: string): Partial<ServerToAgent> {
+  const file = {
+    downloadUrl: `${base}${pathOf(archive)}`,
+    contentHash: Buffer.from(sha256(archive.bytes), "hex"),
+    signature: archive.signature,
+    headers: [{ key: "Authorization", value: "Bearer download-token" }],
+  };
+  const hash = Buffer.from(`p-${archive.version}`);
+  const packages = new Map([["", { type: 0, version: `v${archive.version}`, file, hash }]]);
+  return { packagesAvailable: { packages, allPackagesHash: Buffer.from(`a-${archive.version}`) } };
 }

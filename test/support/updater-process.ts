@@ -32,7 +32,7 @@ import {
 } from "../../src/protocol/messages.ts";
 import type { SigningAuthority } from "../../src/signing/authority.ts";
 import { listProcesses, type HostProcess } from "../../src/updater/host/processes.ts";
-import { BINARY, makeArchive, pathOf, sha256, type Archive, type ArchiveServer } from "./updater-host.ts";
+import { BINARY, makeArchive, packageOffer, type Archive, type ArchiveServer } from "./updater-host.ts";
 
 const UPDATER = join(import.meta.dirname, "../../src/bin/myriarch-updater.ts");
 const SUPERVISOR = join(import.meta.dirname, "../../src/embedded/demo/supervisor.ts");
@@ -227,17 +227,7 @@ export class ProcessHost {
 
   offer(archive: Archive): void {
     const { instanceUid = "" } = this.opamp.stateOf(true);
-    const file = {
-      downloadUrl: `${this.archives.base}${pathOf(archive)}`,
-      contentHash: Buffer.from(sha256(archive.bytes), "hex"),
-      signature: archive.signature,
-      headers: [{ key: "Authorization", value: "Bearer download-token" }],
-    };
-    const hash = Buffer.from(`p-${archive.version}`);
-    const packages = new Map([["", { type: 0, version: `v${archive.version}`, file, hash }]]);
-    this.opamp.send(instanceUid, {
-      packagesAvailable: { packages, allPackagesHash: Buffer.from(`a-${archive.version}`) },
-    });
+    this.opamp.send(instanceUid, packageOffer(archive, this.archives.base));
   }
 
   get attempt(): UpdateAttempt | undefined {
