@@ -102,10 +102,13 @@ async function probeNode(deps: ReplicationDeps, it: Execution & { node: string }
   const peers = all.map((other) => new URL(other.readUrl).origin);
   try {
     await client.putConfig(wanted, peers);
-    const { generation, epoch, list, disks } = await client.list();
+    const { generation, epoch, copies: found, disks } = await client.listOf(wanted.artifacts);
     if (generation !== it.generation || epoch !== it.epoch)
       throw failure("depot_generation", { sent: it.generation, current: generation });
-    const copies = Object.entries(list).map(([sha256, count]) => ({ sha256, disks: count }));
+    const copies = found.flatMap((it, i) => {
+      const count = { none: 0, some: 1, all: disks.length }[it];
+      return count === 0 ? [] : [{ sha256: wanted.artifacts[i] ?? "", disks: count }];
+    });
     await transaction(pool, (tx) =>
       rows.depotAnswered(tx, node, { execution: it.execution, generation, disks, copies }),
     );
@@ -114,9 +117,12 @@ async function probeNode(deps: ReplicationDeps, it: Execution & { node: string }
     if (!isFailure(error)) throw error;
     deps.log.warn({ node, code: error.code }, error.message);
     await rows.depotSilent(pool, node, `${error.code}: ${error.message}`);
-    return { node, answer: error.code === "depot_generation" ? "stale" : "silent" };
+    return { node, answer: OUT_OF_DATE.has(error.code) ? "stale" : "silent" };
   }
 }
+
+/** Answers of a node that knows another generation than we do. */
+const OUT_OF_DATE = new Set(["depot_generation", "depot_set"]);
 
 async function planWork(deps: ReplicationDeps, { execution }: Execution): Promise<Planned> {
   const { nodes, wanted } = await rows.planFacts(deps.pool, execution);

@@ -6,6 +6,7 @@ import { type Readable, Transform } from "node:stream";
 import { Agent, request, type Dispatcher } from "undici";
 import type { z } from "zod";
 import type { DepotConfig, Peers } from "../domain/depot/config.ts";
+import { unpackCopies, type Copies } from "../domain/depot/copy-bits.ts";
 import { nodeStatus, scrubStatus, type NodeStatus, type ScrubStatus } from "../domain/depot/node-status.ts";
 import type { ScrubKind } from "../domain/depot/scrub-plan.ts";
 import { ERRORS, Failure, failure, type DetailOf, type ErrorCode } from "../domain/errors.ts";
@@ -23,10 +24,14 @@ export type DepotClientOptions = {
 type Fence = { epoch: string; generation: number };
 export type ReadAnswer = { size: number; offset: number; body: Readable };
 
+export type ListOf = Omit<wire.DepotBits, "bits"> & { copies: Copies[] };
+
 export type DepotClient = {
   /** The configuration that should be in effect. Sent by digest first, whole only when the node asks. */
   putConfig(config: DepotConfig, peers: Peers): Promise<void>;
   list(): Promise<wire.DepotList>;
+  /** What it has of exactly this sorted set, in its order. Fails with `depot_set` when it keeps another. */
+  listOf(artifacts: readonly string[]): Promise<ListOf>;
   put(sha256: string, fence: Fence, size: number, body: Readable): Promise<wire.PutAnswer>;
   /** Resolves once the source answered; the copy goes on as the job. */
   copyFromDepot(sha256: string, fence: Fence, depotBaseUrl: string): Promise<{ job: string }>;
@@ -56,8 +61,17 @@ export function createDepotClient({ controlUrl, readUrl }: DepotAddress, options
   const control = async <S extends z.ZodType>(path: string, schema: S, init: Init): Promise<z.infer<S>> =>
     parse(base + path, schema, await tell(path, init));
   return {
-    putConfig: (config, peers) => putConfig((body) => tell(wire.PATHS.config, json("PUT", body)), config, peers),
+    putConfig: (config, peers) =>
+      putConfig((body, init) => tell(wire.PATHS.config, { ...json("PUT", body), ...init }), config, peers),
     list: () => control(wire.PATHS.list, wire.listAnswer, { method: "GET" }),
+    listOf: async (artifacts) => {
+      const path = `${wire.PATHS.list}?format=bitmap&digest=${wire.setDigest(artifacts)}`;
+      const { bits, ...said } = await control(path, wire.bitsAnswer, { method: "GET" });
+      const copies = unpackCopies(Buffer.from(bits, "base64"), artifacts.length);
+      if (copies === undefined)
+        throw unreachable(base, new Error(`its bits are not about ${artifacts.length} artifacts`));
+      return { ...said, copies };
+    },
     put: (sha256, fence, size, body) =>
       withIdleAbort(idleMs, body, (guarded, signal) =>
         control(`${wire.PATHS.put(sha256)}?generation=${fence.generation}`, wire.putAnswer, {
@@ -158,10 +172,18 @@ const json = (method: Dispatcher.HttpMethod, value: unknown, headers: Headers = 
 const bearer = (token: string, headers: Headers = {}): Headers => ({ ...headers, authorization: `Bearer ${token}` });
 const fenced = ({ epoch }: Fence): Headers => ({ [wire.EPOCH_HEADER]: epoch });
 
-async function putConfig(put: (body: unknown) => Promise<string>, config: DepotConfig, peers: Peers): Promise<void> {
+/** A node confirms from memory: one that does not is away, and costs whoever waits for it no more than this. */
+const CONFIRM_MS = 4_000;
+
+async function putConfig(
+  put: (body: unknown, init?: { signal: AbortSignal }) => Promise<string>,
+  config: DepotConfig,
+  peers: Peers,
+): Promise<void> {
   const { epoch, generation, artifacts, sizes } = config;
   try {
-    await put({ epoch, generation, digest: wire.setDigest(artifacts), peers });
+    const signal = AbortSignal.timeout(CONFIRM_MS);
+    await put({ epoch, generation, digest: wire.setDigest(artifacts), peers }, { signal });
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== "depot_config_needed") throw error;
     await put({ epoch, generation, artifacts, ...(sizes && { sizes }), peers });

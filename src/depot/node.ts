@@ -5,6 +5,7 @@
  */
 import type { Readable } from "node:stream";
 import type { DepotConfig, Peers } from "../domain/depot/config.ts";
+import { copiesOn, packCopies } from "../domain/depot/copy-bits.ts";
 import type { Next } from "../domain/depot/judge-config.ts";
 import type { NodeStatus } from "../domain/depot/node-status.ts";
 import { failure } from "../domain/errors.ts";
@@ -16,7 +17,7 @@ import { createGate, createHashLocks } from "./locks.ts";
 import { createReconciler } from "./reconciler.ts";
 import { createScrub, type Scrub, type ScrubOptions } from "./scrub.ts";
 import { createTransfers, type ReadSource } from "./transfers.ts";
-import { setDigest, type DepotList, type Job, type PutAnswer } from "./wire.ts";
+import { setDigest, type DepotBits, type DepotList, type Job, type PutAnswer } from "./wire.ts";
 
 export type Fence = { epoch: string | undefined; generation: number };
 export type DepotNode = {
@@ -29,6 +30,8 @@ export type DepotNode = {
   config(): DepotConfig | undefined;
   /** Copies of what the configuration names, and the generation they were counted at. */
   list(): Promise<DepotList>;
+  /** The same as bits over the set with this digest; fails with `depot_set` when it keeps another. */
+  listBits(digest: string): Promise<DepotBits>;
   /** How it stands, also while no configuration is trusted. */
   status(): Promise<NodeStatus>;
   put(sha256: string, fence: Fence, size: number | undefined, body: Readable): Promise<PutAnswer>;
@@ -88,6 +91,7 @@ export function createDepotNode(options: NodeOptions): DepotNode {
       return entry && { epoch: entry.epoch, generation: entry.generation, artifacts: entry.artifacts };
     },
     list: async () => listNode(store, state.trusted()),
+    listBits: async (digest) => bitsOf(store, state.trusted(), digest),
     status: async () => ({
       ...(await statusOf(store, state)),
       disks: await disksOf(store),
@@ -177,6 +181,14 @@ async function listNode(store: DiskStore, { entry, sizes }: InForce): Promise<De
     if (copies.length > 0) list[sha256] = copies.length;
   }
   return { epoch: entry.epoch, generation: entry.generation, list, disks: await disksOf(store) };
+}
+
+async function bitsOf(store: DiskStore, inForce: InForce, digest: string): Promise<DepotBits> {
+  const { artifacts, digest: current, generation } = inForce.entry;
+  if (digest !== current) throw failure("depot_set", { sent: digest, current, generation });
+  const { list, ...said } = await listNode(store, inForce);
+  const copies = artifacts.map((sha256) => copiesOn(list[sha256] ?? 0, store.disks.length));
+  return { ...said, bits: Buffer.from(packCopies(copies)).toString("base64") };
 }
 
 const disksOf = (store: DiskStore): Promise<DepotList["disks"]> =>

@@ -9,7 +9,17 @@ import { z } from "zod";
 import { rangeOf } from "../domain/artifact/range.ts";
 import { isDigest } from "../domain/depot/config.ts";
 import { failure, isFailure, type Failure } from "../domain/errors.ts";
-import { setDigest, configBody, confirmBody, copyBody, adoptBody, scrubBody, EPOCH_HEADER, type Job } from "./wire.ts";
+import {
+  setDigest,
+  configBody,
+  confirmBody,
+  copyBody,
+  adoptBody,
+  listQuery,
+  scrubBody,
+  EPOCH_HEADER,
+  type Job,
+} from "./wire.ts";
 import type { DepotNode, Fence } from "./node.ts";
 
 type Log = (message: string, fields: object) => void;
@@ -40,7 +50,10 @@ export function buildControlServer(node: DepotNode, options: ListenerOptions): F
     }
     return reply.code(204).send();
   });
-  app.get("/artifacts", () => node.list());
+  app.get("/artifacts", (request) => {
+    const { format, digest } = read(listQuery, request.query);
+    return format === "bitmap" ? node.listBits(digest) : node.list();
+  });
   app.put("/artifacts/:sha256", (request) => {
     const length = Number(request.headers["content-length"] ?? Number.NaN);
     const body = request.body instanceof Readable ? request.body : Readable.from([]);

@@ -39,6 +39,10 @@ export const configBody = z
 /** The short form: "you have this already" (answered 428 when the node does not). */
 export const confirmBody = z.strictObject({ epoch, generation, digest, peers });
 
+export const listQuery = z.union([
+  z.object({ format: z.literal("bitmap"), digest }),
+  z.object({ format: z.undefined().optional(), digest: z.undefined().optional() }),
+]);
 export const listAnswer = z.object({
   epoch,
   generation,
@@ -46,6 +50,8 @@ export const listAnswer = z.object({
   list: z.record(digest, z.int().positive()),
   disks: z.array(z.object({ path: z.string(), state: z.string(), freeBytes: z.number().nullable() })),
 });
+/** The same in two bits per artifact, in the order of the set that `?digest=` names (`packCopies`, base64). */
+export const bitsAnswer = listAnswer.omit({ list: true }).extend({ bits: z.base64() });
 export const putAnswer = z.object({ datasets: z.int(), successful_writes: z.int() });
 export const copyBody = z.strictObject({ depot_base_url: z.url() });
 export const copyAnswer = z.object({ job: z.string() });
@@ -64,6 +70,7 @@ export const scrubBody = z.strictObject({ kind: z.enum(SCRUB_KINDS) });
 export const problemAnswer = z.object({ code: z.string(), message: z.string(), detail: z.unknown().optional() });
 
 export type DepotList = z.infer<typeof listAnswer>;
+export type DepotBits = z.infer<typeof bitsAnswer>;
 export type PutAnswer = z.infer<typeof putAnswer>;
 export type Job = z.infer<typeof jobAnswer>;
 

@@ -288,6 +288,13 @@ export const ERRORS = {
     tell: "nobody",
     says: (d: { sent: number; current: number }) => `sent generation ${d.sent}, the depot is at ${d.current}`,
   },
+  depot_set: {
+    status: 409,
+    handling: "halt",
+    tell: "nobody",
+    says: (d: { sent: string; current: string; generation: number }) =>
+      `asked about the set ${d.sent.slice(0, 12)}, the depot keeps ${d.current.slice(0, 12)} at generation ${d.generation}`,
+  },
   depot_epoch: {
     status: 409,
     handling: "halt",
