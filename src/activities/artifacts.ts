@@ -99,7 +99,7 @@ async function downloadArtifact(
   const bundle = await small(deps, row.fileName, urls.bundle, MAX_BUNDLE_BYTES, signal);
   const want = parseChecksum(checksum);
   if (want === undefined) throw failure("checksum_malformed", { asset: row.fileName });
-  if (row.wanted && row.sha256 !== null && row.sha256 !== want)
+  if (row.verification !== null && row.sha256 !== null && row.sha256 !== want)
     throw failure("artifact_changed", { asset: row.fileName });
   const progress = (bytes: number): void => heartbeat({ bytes });
   const downloaded = await staging.download(id, urls.archive, source, progress, signal);

@@ -30,7 +30,8 @@ export type ArtifactRow = {
   checksum: string | null;
   verification: VerificationRecord | null;
   sourceUrl: string;
-  state: "fetching" | "verified" | "failed";
+  /** `removed`: it was verified once and depots keep it no longer; a fetch or an upload brings it back. */
+  state: "fetching" | "verified" | "failed" | "removed";
   errorCode: string | null;
   errorMessage: string | null;
   wanted: boolean;
@@ -92,7 +93,7 @@ export async function openArtifact(
 /** Notes that a fetch is being tried (again); what failed before is shown no longer. */
 export async function artifactTried(db: Db, id: string, at: Date): Promise<void> {
   await db.query(
-    `update artifacts set tried_at = $2, state = case when state = 'failed' then 'fetching' else state end,
+    `update artifacts set tried_at = $2, state = case when state in ('failed', 'removed') then 'fetching' else state end,
        error_code = case when state = 'failed' then null else error_code end,
        error_message = case when state = 'failed' then null else error_message end
      where id = $1`,
@@ -106,7 +107,7 @@ export type FetchedFiles = { sha256: string; sizeBytes: number; checksum: string
 export async function artifactFetched(db: Db, id: string, files: FetchedFiles): Promise<void> {
   await db.query(
     `update artifacts set sha256 = decode($2, 'hex'), size_bytes = $3, checksum = $4, bundle = $5
-     where id = $1 and not (wanted and sha256 is distinct from decode($2, 'hex'))`,
+     where id = $1 and not (verification is not null and sha256 is distinct from decode($2, 'hex'))`,
     [id, files.sha256, files.sizeBytes, files.checksum, files.bundle],
   );
 }
@@ -146,7 +147,7 @@ export type Readiness = {
   ready: boolean;
   /** Final: it will not become ready by waiting. */
   failed?: { code: string; message: string };
-  artifacts: { id: string | null; platform: Platform; state: "absent" | ArtifactRow["state"]; copies: number }[];
+  artifacts: { id: string | null; platform: Platform; state: "absent" | Exclude<ArtifactRow["state"], "removed">; copies: number }[];
   /** Of the artifact that has fewest. */
   copies: number;
   /** min(minCopies, answering nodes), at least one. */
@@ -176,7 +177,8 @@ export async function artifactReadiness(db: Db, question: ReadinessQuestion): Pr
   const artifacts = question.platforms.map((asked) => {
     const platform = platformOf(asked.os, asked.arch) ?? asked;
     const row = rows.rows.find((r) => r.os === platform.os && r.arch === platform.arch);
-    return { row, platform, id: row?.id ?? null, state: row?.state ?? "absent", copies: row?.copies ?? 0 } as const;
+    const state = row === undefined || row.state === "removed" ? "absent" : row.state;
+    return { row, platform, id: row?.id ?? null, state, copies: row?.copies ?? 0 } as const;
   });
   const copies = artifacts.length === 0 ? 0 : Math.min(...artifacts.map((a) => a.copies));
   const failed = artifacts.map(({ row }) => finalCause(row)).find((cause) => cause !== undefined);

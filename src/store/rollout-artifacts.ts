@@ -35,7 +35,7 @@ export async function missingArtifacts(db: Db): Promise<ArtifactRef[]> {
         and a.direction = 'forward' and t.to_version is not null and c.service_name = r.distribution
         and c.version <> t.to_version
         and not exists (select from artifacts f where f.distribution = r.distribution and f.version = t.to_version
-          and f.os = c.os and f.arch = c.arch)
+          and f.os = c.os and f.arch = c.arch and f.state <> 'removed')
       limit 50`,
   );
   return rows;

@@ -77,7 +77,7 @@ export async function readCandidates(
         where ${READY} order by ${order} limit $6)
      select x.*, f.state as "artifactState" from (${CANDIDATES} and t.host in (select host from chosen)) x
        left join artifacts f on f.distribution = x."serviceName" and f.version = x.goal_version and f.os = x.os and f.arch = x.arch
-         and revoked_hold(f.distribution, f.version) is null
+         and f.state <> 'removed' and revoked_hold(f.distribution, f.version) is null
       order by ${order}`,
     [at.fleet, at.n, at.now, at.direction, at.k, at.limit],
   );

@@ -13,7 +13,7 @@ import type { ReleaseName } from "./releases.ts";
 export async function unwantRelease(tx: Db, { distribution, version }: ReleaseName, cause: string): Promise<number> {
   await tx.query("select set_config('myriarch.cause', $1, true)", [cause]);
   const { rowCount } = await tx.query(
-    "update artifacts set wanted = false where distribution = $1 and version = $2 and wanted",
+    "update artifacts set wanted = false, state = 'removed' where distribution = $1 and version = $2 and wanted",
     [distribution, version],
   );
   // what it is needed for later counts anew

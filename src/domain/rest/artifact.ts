@@ -21,7 +21,9 @@ export const artifact = z.object({
   sha256: z.string().nullable(),
   sizeBytes: z.number().nullable(),
   sourceUrl: z.string(),
-  state: z.enum(["fetching", "verified", "failed"]),
+  state: z
+    .enum(["fetching", "verified", "failed", "removed"])
+    .describe("removed: it was verified once and depots keep it no longer; a fetch or an upload brings it back"),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
   verification: verification.nullable(),
   revoked: z.string().nullable().describe("the reason, when the release was revoked"),
