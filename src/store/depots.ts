@@ -3,7 +3,7 @@
  * stay here; workflows carry ids and counts (temporal: payloads are references).
  */
 import { CHANNELS } from "../domain/channels.ts";
-import type { Wanted, Work } from "../domain/depot/plan-replication.ts";
+import type { Answering, Wanted, Work } from "../domain/depot/plan-replication.ts";
 import { notify, type Db } from "./database.ts";
 
 export type DepotRow = {
@@ -130,12 +130,10 @@ export async function copyMade(db: Db, nodeId: string, sha256: string, disks: nu
 }
 
 /** Facts for the plan: the nodes that answered this execution, the wanted artifacts, who has them, where they are staged. */
-export async function planFacts(
-  db: Db,
-  execution: string,
-): Promise<{ nodes: { id: string; zone: string }[]; wanted: Wanted[] }> {
-  const nodes = await db.query<{ id: string; zone: string }>(
-    "select node_id as id, zone from depots where execution = $1 and state = 'active' order by node_id",
+export async function planFacts(db: Db, execution: string): Promise<{ nodes: Answering[]; wanted: Wanted[] }> {
+  const nodes = await db.query<Answering>(
+    `select node_id as id, zone, state = 'draining' as draining from depots
+     where execution = $1 and state <> 'removed' order by node_id`,
     [execution],
   );
   const wanted = await db.query<Wanted>(
