@@ -37,7 +37,8 @@ export type DepotClient = {
   copyFromDepot(sha256: string, fence: Fence, depotBaseUrl: string): Promise<{ job: string }>;
   /** The state of a job, waiting up to `waitMs` for its end. */
   job(id: string, waitMs: number, signal?: AbortSignal): Promise<wire.Job>;
-  adopt(epoch: string): Promise<void>;
+  /** A person says that its files belong to this installation, and which held artifacts may go. */
+  adopt(epoch: string, released?: readonly string[]): Promise<void>;
   /** Begins a scrub, or joins the one that runs. Answers how things stand. */
   scrub(kind: ScrubKind): Promise<ScrubStatus>;
   status(): Promise<NodeStatus>;
@@ -93,8 +94,8 @@ export function createDepotClient({ controlUrl, readUrl }: DepotAddress, options
         headersTimeout: waitMs + idleMs,
         ...(signal && { signal }),
       }),
-    adopt: async (epoch) => {
-      await tell(wire.PATHS.adopt, json("POST", { epoch }));
+    adopt: async (epoch, released = []) => {
+      await tell(wire.PATHS.adopt, json("POST", { epoch, ...(released.length > 0 && { released }) }));
     },
     scrub: (kind) => control(wire.PATHS.scrub, scrubStatus, json("POST", { kind })),
     status: () => control(wire.PATHS.status, nodeStatus, { method: "GET" }),
@@ -180,13 +181,15 @@ async function putConfig(
   config: DepotConfig,
   peers: Peers,
 ): Promise<void> {
-  const { epoch, generation, artifacts, sizes } = config;
+  const { epoch, generation, artifacts, sizes, held, released } = config;
+  const heldDigest = held && { heldDigest: wire.setDigest(held) };
   try {
     const signal = AbortSignal.timeout(CONFIRM_MS);
-    await put({ epoch, generation, digest: wire.setDigest(artifacts), peers }, { signal });
+    await put({ epoch, generation, digest: wire.setDigest(artifacts), peers, ...heldDigest }, { signal });
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== "depot_config_needed") throw error;
-    await put({ epoch, generation, artifacts, ...(sizes && { sizes }), peers });
+    const holds = { ...(held && { held }), ...(released && { released }) };
+    await put({ epoch, generation, artifacts, ...(sizes && { sizes }), peers, ...holds });
   }
 }
 

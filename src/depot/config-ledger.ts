@@ -1,16 +1,18 @@
 /**
  * The node's configuration on its disks: one file on each, the highest generation that can be read wins; beside it the
- * epoch of the installation.
+ * epoch of the installation, and what is held, so that both are known when the configuration is lost.
  */
 import { join } from "node:path";
 import { z } from "zod";
 import type { Peers } from "../domain/depot/config.ts";
+import { newestHolds, type Holds } from "../domain/depot/holds.ts";
 import type { Disk } from "./disk.ts";
 import { replaceFile } from "./replace-file.ts";
 import { setDigest } from "./wire.ts";
 
 const CONFIG = "artifact-config.json";
 const INSTALLATION = "installation.json";
+const HOLDS = "holds.json";
 
 const entry = z.strictObject({
   v: z.literal(1),
@@ -22,7 +24,10 @@ const entry = z.strictObject({
   peers: z.array(z.string()),
   /** Nothing is deleted while the generation is not above this one. */
   keepUpTo: z.int().optional(),
+  held: z.array(z.string()).default([]),
+  heldDigest: z.string().optional(),
 });
+const holds = z.strictObject({ v: z.literal(1), epoch: z.uuid(), generation: z.int(), held: z.array(z.string()) });
 const installation = z.strictObject({ v: z.literal(1), epoch: z.uuid() });
 
 export type LedgerEntry = {
@@ -33,6 +38,9 @@ export type LedgerEntry = {
   sizes?: readonly number[] | undefined;
   peers: Peers;
   keepUpTo?: number | undefined;
+  held: readonly string[];
+  /** Of the list of held artifacts as it was sent last; undefined: none was sent. */
+  heldDigest?: string | undefined;
 };
 /** What the disks say together. */
 export type LedgerState =
@@ -41,23 +49,30 @@ export type LedgerState =
   | { kind: "unreadable"; path: string; epoch?: string };
 
 type Read<T> = { is: "read"; value: T } | { is: "none" } | { is: "unreadable"; why: string };
-type OnDisk = { path: string; config: Read<LedgerEntry>; epoch: Read<string> };
+type OnDisk = { path: string; config: Read<LedgerEntry>; epoch: Read<string>; holds: Read<z.infer<typeof holds>> };
+export type Loaded = { state: LedgerState; holds: Holds; doubts: string[] };
 
 /**
  * Reads every disk. Where only some can say what the configuration is (a disk is missing, new, or its file damaged),
  * a newer one may have been lost: what is known then keeps every file up to its own generation.
  */
-export async function loadLedger(disks: readonly Disk[]): Promise<{ state: LedgerState; doubts: string[] }> {
+export async function loadLedger(disks: readonly Disk[]): Promise<Loaded> {
   const found = await Promise.all(disks.map(readDisk));
   const entries = found.flatMap(({ config }) => (config.is === "read" ? [config.value] : []));
   const epochs = new Set([
     ...entries.map(({ epoch }) => epoch),
     ...found.flatMap(({ epoch }) => (epoch.is === "read" ? [epoch.value] : [])),
   ]);
-  const doubts = found.flatMap(({ path, config, epoch }) =>
-    [config, epoch].flatMap((read) => (read.is === "unreadable" ? [`${path}: ${read.why}`] : [])),
-  );
-  return { state: together(disks.length, entries, epochs, join(found[0]?.path ?? "", CONFIG), doubts), doubts };
+  const doubtsOf = (...read: readonly Read<unknown>[]) =>
+    read.flatMap((it) => (it.is === "unreadable" ? [it.why] : []));
+  const doubts = found.flatMap(({ path, config, epoch }) => doubtsOf(config, epoch).map((why) => `${path}: ${why}`));
+  const lostHolds = found.flatMap(({ path, holds: read }) => doubtsOf(read).map((why) => `${path}: ${why}`));
+  const held = found.flatMap(({ holds: read }) => (read.is === "read" ? [read.value] : []));
+  return {
+    state: together(disks.length, entries, epochs, join(found[0]?.path ?? "", CONFIG), doubts),
+    holds: newestHolds([...entries, ...held]),
+    doubts: [...doubts, ...lostHolds],
+  };
 }
 
 function together(
@@ -92,6 +107,7 @@ async function readDisk(disk: Disk): Promise<OnDisk> {
     path: disk.path,
     config: await read(CONFIG, parseEntry),
     epoch: await read(INSTALLATION, (text) => installation.parse(JSON.parse(text)).epoch),
+    holds: await read(HOLDS, (text) => holds.parse(JSON.parse(text))),
   };
 }
 
@@ -106,6 +122,7 @@ export async function saveLedger(disks: readonly Disk[], next: LedgerEntry): Pro
   const results = await Promise.allSettled(
     disks.map(async (disk) => {
       await replaceFile(disk, INSTALLATION, { v: 1, epoch: next.epoch });
+      await saveHolds(disk, next);
       await replaceFile(disk, CONFIG, { v: 1, ...next });
       return disk;
     }),
@@ -113,7 +130,14 @@ export async function saveLedger(disks: readonly Disk[], next: LedgerEntry): Pro
   return results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
 }
 
+/** Before the configuration that they belong to: killed between the two, a disk holds too much, never too little. */
+const saveHolds = (disk: Disk, { epoch, generation, held }: Holds & { epoch: string }): Promise<void> =>
+  replaceFile(disk, HOLDS, { v: 1, epoch, generation, held });
+
 /** Remembers the installation on disks that hold files of an unknown one (`adopt`). */
-export async function saveEpoch(disks: readonly Disk[], epoch: string): Promise<void> {
-  for (const disk of disks) await replaceFile(disk, INSTALLATION, { v: 1, epoch });
+export async function saveEpoch(disks: readonly Disk[], epoch: string, held: Holds): Promise<void> {
+  for (const disk of disks) {
+    await replaceFile(disk, INSTALLATION, { v: 1, epoch });
+    await saveHolds(disk, { ...held, epoch });
+  }
 }

@@ -3,12 +3,14 @@
  * nothing is written to a final place or taken away meanwhile.
  */
 import type { DepotConfig, Peers } from "../domain/depot/config.ts";
+import { droppedHolds, holdsAfter, NO_HOLDS, type Holds, type Said } from "../domain/depot/holds.ts";
 import { judgeConfig, type Held, type Judgement, type Next } from "../domain/depot/judge-config.ts";
 import { failure, Failure, type DetailOf, type ErrorCode } from "../domain/errors.ts";
 import { loadLedger, saveEpoch, saveLedger, type LedgerEntry, type LedgerState } from "./config-ledger.ts";
 import type { Disk } from "./disk.ts";
 import { artifactNames } from "./disk-store.ts";
 import type { Wanted } from "./reconciler.ts";
+import { setDigest } from "./wire.ts";
 
 export type InForce = { entry: LedgerEntry; wants: ReadonlySet<string>; sizes: ReadonlyMap<string, number> };
 type Log = (message: string, fields: object) => void;
@@ -18,6 +20,7 @@ export class ConfigState {
   readonly #log: Log;
   #ledger: LedgerState = { kind: "none" };
   #inForce: InForce | undefined;
+  #holds: Holds = NO_HOLDS;
   #hasFiles = false;
 
   constructor(disks: readonly Disk[], log: Log) {
@@ -27,36 +30,63 @@ export class ConfigState {
 
   /** Reads what the disks say. */
   async load(): Promise<void> {
-    const { state, doubts } = await loadLedger(this.#disks);
+    const { state, holds, doubts } = await loadLedger(this.#disks);
     if (doubts.length > 0) this.#log("the configuration on some disks cannot be read", { doubts });
     this.#ledger = state;
+    this.#holds = holds;
     this.#hasFiles = await anyFiles(this.#healthy());
-    if (state.kind === "known") this.#publish(state.entry);
+    if (state.kind !== "known") return;
+    const sameAge = holds.generation === state.entry.generation;
+    this.#publish(sameAge ? { ...state.entry, held: holds.held } : state.entry);
   }
 
   /** Takes the whole configuration. Whether anything changed; refusals are failures. */
   async replace(next: DepotConfig & { digest: string }, peers: Peers): Promise<boolean> {
     const judged = this.#judge(next);
-    if (judged.do === "keep") return this.#keep(peers);
     const { epoch, generation, digest, artifacts, sizes } = next;
-    await this.#save({ epoch, generation, digest, artifacts, peers, sizes, keepUpTo: judged.keepUpTo });
+    const said: Said = { ...next, artifacts: new Set(artifacts) };
+    const dropped = droppedHolds(this.#holds, said);
+    if (dropped.length > 0)
+      throw failure("depot_held", { digests: dropped.slice(0, 5).join(", "), count: dropped.length });
+    const { held } = holdsAfter(this.#holds, said);
+    const heldDigest = next.held === undefined ? this.#inForce?.entry.heldDigest : setDigest(next.held);
+    if (judged.do === "keep") return this.#keep(peers, { held, heldDigest });
+    await this.#save({
+      epoch,
+      generation,
+      digest,
+      artifacts,
+      peers,
+      sizes,
+      keepUpTo: judged.keepUpTo,
+      held,
+      heldDigest,
+    });
     return true;
   }
 
   /** Takes the short form, which says only what the node should have already. */
   async confirm(next: Next, peers: Peers): Promise<void> {
-    if (this.#judge(next).do === "accept") throw failure("depot_config_needed", undefined);
+    const needsAll = this.#judge(next).do === "accept";
+    const { heldDigest } = next;
+    if (needsAll || (heldDigest !== undefined && heldDigest !== this.#inForce?.entry.heldDigest))
+      throw failure("depot_config_needed", undefined);
     await this.#keep(peers);
   }
 
-  /** A person says that the files here belong to this installation: deletions are allowed from now on. */
-  async adopt(epoch: string): Promise<void> {
+  /**
+   * A person says that the files here belong to this installation: deletions are allowed from now on, and what is
+   * `released` is held no more.
+   */
+  async adopt(epoch: string, released: readonly string[]): Promise<void> {
+    const held = this.#holds.held.filter((sha256) => !released.includes(sha256));
     if (this.#ledger.kind === "known") {
       const { entry } = this.#ledger;
       if (entry.epoch !== epoch) throw failure("depot_epoch", { sent: epoch, current: entry.epoch });
-      await this.#save({ ...entry, keepUpTo: undefined });
+      await this.#save({ ...entry, keepUpTo: undefined, held });
     } else {
-      await saveEpoch(this.#healthy(), epoch);
+      this.#holds = { ...this.#holds, held };
+      await saveEpoch(this.#healthy(), epoch, this.#holds);
       this.#ledger = { ...this.#ledger, epoch };
     }
   }
@@ -113,11 +143,12 @@ export class ConfigState {
     return { kind: "unreadable", path: ledger.path, epoch: ledger.epoch };
   }
 
-  /** The same configuration, perhaps with other peers. Nothing else changed. */
-  async #keep(peers: Peers): Promise<false> {
+  /** The same set, perhaps with other peers or more holds. Nothing else changed. */
+  async #keep(peers: Peers, holds: Partial<LedgerEntry> = {}): Promise<false> {
     const { entry } = this.trusted();
-    const same = entry.peers.length === peers.length && entry.peers.every((peer, i) => peer === peers[i]);
-    if (!same) await this.#save({ ...entry, peers });
+    const next = { ...entry, ...holds, peers };
+    const isSame = sameList(entry.peers, peers) && sameList(entry.held, next.held);
+    if (!isSame || entry.heldDigest !== next.heldDigest) await this.#save(next);
     return false;
   }
 
@@ -132,6 +163,7 @@ export class ConfigState {
 
   #publish(entry: LedgerEntry): void {
     this.#ledger = { kind: "known", entry };
+    if (entry.generation >= this.#holds.generation) this.#holds = entry;
     const sizes = entry.artifacts.map((sha256, i) => [sha256, entry.sizes?.[i]] as const);
     this.#inForce = {
       entry,
@@ -140,6 +172,9 @@ export class ConfigState {
     };
   }
 }
+
+const sameList = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((item, i) => item === b[i]);
 
 async function anyFiles(disks: readonly Disk[]): Promise<boolean> {
   for (const disk of disks) {

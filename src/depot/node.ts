@@ -41,7 +41,7 @@ export type DepotNode = {
   /** The depot read call: content, whatever the configuration says. */
   open(sha256: string): Promise<OpenedArtifact | undefined>;
   /** A person says that the files here belong to this installation. */
-  adopt(epoch: string): Promise<void>;
+  adopt(epoch: string, released?: readonly string[]): Promise<void>;
   /** Runs the reconciler now and waits for it. */
   reconcile(): Promise<void>;
   scrub: Scrub;
@@ -88,7 +88,9 @@ export function createDepotNode(options: NodeOptions): DepotNode {
     confirmConfig: (next, peers) => gate.alone(() => state.confirm(next, peers)),
     config: () => {
       const entry = state.inForce()?.entry;
-      return entry && { epoch: entry.epoch, generation: entry.generation, artifacts: entry.artifacts };
+      if (entry === undefined) return undefined;
+      const { epoch, generation, artifacts, held } = entry;
+      return { epoch, generation, artifacts, ...(held.length > 0 && { held }) };
     },
     list: async () => listNode(store, state.trusted()),
     listBits: async (digest) => bitsOf(store, state.trusted(), digest),
@@ -114,8 +116,8 @@ export function createDepotNode(options: NodeOptions): DepotNode {
     },
     job: (id, waitMs) => transfers.job(id, waitMs),
     open: (sha256) => store.open(sha256, state.wanted()?.sizeOf(sha256)),
-    adopt: async (epoch) => {
-      await gate.alone(() => state.adopt(epoch));
+    adopt: async (epoch, released = []) => {
+      await gate.alone(() => state.adopt(epoch, released));
       reconcileSoon();
     },
     reconcile: () => reconciler.wake(),

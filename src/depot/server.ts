@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { z } from "zod";
 import { rangeOf } from "../domain/artifact/range.ts";
-import { isDigest } from "../domain/depot/config.ts";
+import { isDigest, type DepotConfig } from "../domain/depot/config.ts";
 import { failure, isFailure, type Failure } from "../domain/errors.ts";
 import {
   setDigest,
@@ -45,8 +45,8 @@ export function buildControlServer(node: DepotNode, options: ListenerOptions): F
     const short = confirmBody.safeParse(request.body);
     if (short.success) await node.confirmConfig(short.data, short.data.peers);
     else {
-      const { peers, sizes, ...config } = read(configBody, request.body);
-      await node.putConfig(normalized({ ...config, ...(sizes && { sizes }) }), peers);
+      const { peers, ...config } = read(configBody, request.body);
+      await node.putConfig(normalized(config), peers);
     }
     return reply.code(204).send();
   });
@@ -76,7 +76,8 @@ export function buildControlServer(node: DepotNode, options: ListenerOptions): F
     return reply.code(202).send(node.scrub.status());
   });
   app.post("/adopt", async (request, reply) => {
-    await node.adopt(read(adoptBody, request.body).epoch);
+    const { epoch, released } = read(adoptBody, request.body);
+    await node.adopt(epoch, released);
     return reply.code(204).send();
   });
   return app;
@@ -162,16 +163,18 @@ function read<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
 }
 
 /** The set in its order, each digest once, sizes along with it. */
-function normalized(config: { epoch: string; generation: number; artifacts: string[]; sizes?: number[] }) {
+function normalized(config: Omit<z.output<typeof configBody>, "peers">): DepotConfig & { digest: string } {
   const sizeOf = new Map(config.artifacts.map((sha256, i) => [sha256, config.sizes?.[i] ?? 0]));
   const artifacts = [...sizeOf.keys()].sort();
-  const { epoch, generation } = config;
+  const { epoch, generation, held, released } = config;
   return {
     epoch,
     generation,
     artifacts,
     digest: setDigest(artifacts),
     ...(config.sizes && { sizes: artifacts.map((sha256) => sizeOf.get(sha256) ?? 0) }),
+    ...(held && { held }),
+    ...(released && { released }),
   };
 }
 

@@ -34,10 +34,26 @@ export const configBody = z
     artifacts: z.array(digest).max(100_000),
     sizes: z.array(z.int().nonnegative()).optional(),
     peers,
+    /**
+     * Pinned or in use: some of `artifacts`, in any order. A later configuration that drops one of them is refused with
+     * `depot_held`, unless one before it (of a higher generation than this) did not hold it any more, or it names it in
+     * `released`. Within a generation holds are only added. Absent: what is held stays held.
+     */
+    held: z.array(digest).max(100_000).optional(),
+    /** What was held and is dropped on purpose. Names that are not held do no harm. */
+    released: z.array(digest).max(100_000).optional(),
   })
+  .refine(({ artifacts, held = [] }) => isSubset(held, artifacts), "`held` names an artifact that is not wanted")
   .refine((c) => c.sizes === undefined || c.sizes.length === c.artifacts.length, "one size per artifact");
 /** The short form: "you have this already" (answered 428 when the node does not). */
-export const confirmBody = z.strictObject({ epoch, generation, digest, peers });
+export const confirmBody = z.strictObject({
+  epoch,
+  generation,
+  digest,
+  peers,
+  /** `setDigest` of the held artifacts, when the sender says what is held. */
+  heldDigest: digest.optional(),
+});
 
 export const listQuery = z.union([
   z.object({ format: z.literal("bitmap"), digest }),
@@ -65,7 +81,8 @@ export const jobAnswer = z.object({
   code: z.string().optional(),
   message: z.string().optional(),
 });
-export const adoptBody = z.strictObject({ epoch });
+/** `released`: held artifacts that a person lets go, for a node whose holds nobody can name any more. */
+export const adoptBody = z.strictObject({ epoch, released: z.array(digest).max(100_000).default([]) });
 export const scrubBody = z.strictObject({ kind: z.enum(SCRUB_KINDS) });
 export const problemAnswer = z.object({ code: z.string(), message: z.string(), detail: z.unknown().optional() });
 
@@ -73,6 +90,11 @@ export type DepotList = z.infer<typeof listAnswer>;
 export type DepotBits = z.infer<typeof bitsAnswer>;
 export type PutAnswer = z.infer<typeof putAnswer>;
 export type Job = z.infer<typeof jobAnswer>;
+
+function isSubset(some: readonly string[], all: readonly string[]): boolean {
+  const known = new Set(all);
+  return some.every((sha256) => known.has(sha256));
+}
 
 /** Identity of a set of digests, whatever their order. */
 export const setDigest = (artifacts: readonly string[]): string =>

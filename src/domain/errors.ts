@@ -245,6 +245,19 @@ export const ERRORS = {
     tell: "operator",
     says: (d: { url: string; message: string }) => `could not read ${d.url}: ${d.message}`,
   },
+  release_index_missing: {
+    status: 502,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { url: string; status: number }) =>
+      `${d.url} answered ${d.status}: it does not list its releases; set artifacts.releasesFeedUrl to a feed or a listing, or artifacts.discoverEvery to 0`,
+  },
+  release_index_malformed: {
+    status: 502,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { url: string; because: string }) => `${d.url} is no list of releases: ${d.because}`,
+  },
   artifact_too_large: {
     status: 422,
     handling: "halt",
@@ -319,6 +332,14 @@ export const ERRORS = {
     tell: "nobody",
     says: (d: { digest: string }) => `${d.digest} is not in the current configuration`,
   },
+  depot_held: {
+    status: 400,
+    handling: "halt",
+    tell: "operator",
+    says: (d: { digests: string; count: number }) =>
+      `the configuration drops ${d.count} held artifacts (${d.digests}): name them in "released" when that is meant`,
+  },
+  depot_cancelled: { status: 409, handling: "halt", tell: "nobody", says: () => "the transfer was ended on request" },
   depot_full: { status: 507, handling: "retry", tell: "operator", says: () => "no disk has room" },
   depot_no_disk: { status: 503, handling: "retry", tell: "operator", says: () => "no disk is usable" },
   depot_busy: { status: 429, handling: "wait", tell: "nobody", says: () => "all transfer slots are taken" },
@@ -394,6 +415,45 @@ export const ERRORS = {
     handling: "wait",
     tell: "nobody",
     says: (d: { sha256: string }) => `no node has ${d.sha256} yet`,
+  },
+  no_staging_here: {
+    status: 503,
+    handling: "wait",
+    tell: "operator",
+    says: () =>
+      "this host takes no uploads: no worker that shares its artifacts.stagingDir is running here; ask a replica that has one, or start one",
+  },
+  upload_no_room: {
+    status: 507,
+    handling: "halt",
+    tell: "caller",
+    says: (d: { because: string }) => `upload would not fit: ${d.because}`,
+  },
+  upload_offset: {
+    status: 409,
+    handling: "retry",
+    tell: "caller",
+    says: (d: { asset: string; received: number }) =>
+      `${d.received} bytes of ${d.asset} are here; send what follows them`,
+  },
+  upload_busy: {
+    status: 409,
+    handling: "retry",
+    tell: "caller",
+    says: (d: { asset: string }) => `${d.asset} is being sent by another request; try again when it has ended`,
+  },
+  upload_unfinished: {
+    status: 409,
+    handling: "halt",
+    tell: "caller",
+    says: (d: { missing: string }) =>
+      `not everything has arrived: ${d.missing} is missing; open the upload again to go on`,
+  },
+  release_needed: {
+    status: 409,
+    handling: "wait",
+    tell: "caller",
+    says: (d: { release: string; users: string }) => `${d.release} is needed by ${d.users}`,
   },
   staging_gone: {
     status: 503,

@@ -8,6 +8,10 @@ export type DepotConfig = {
   /** SHA-256 digests, lower-case hexadecimal, sorted, each once. */
   artifacts: readonly string[];
   sizes?: readonly number[];
+  /** Some of the artifacts: pinned or in use, not to be dropped by a mistake (`holds.ts`). Absent: says nothing about that. */
+  held?: readonly string[];
+  /** Artifacts that were held and are dropped on purpose. */
+  released?: readonly string[];
 };
 
 /** Registered nodes that this one may copy from: origins of their read listeners, sent with each configuration. */

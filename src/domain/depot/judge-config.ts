@@ -18,7 +18,13 @@ export type Held =
   /** There is one, but none that can be read (or two of different installations: then there is no epoch). */
   | { kind: "unreadable"; path: string; epoch?: string | undefined };
 
-export type Next = { epoch: string; generation: number; digest: string };
+export type Next = {
+  epoch: string;
+  generation: number;
+  digest: string;
+  /** Identifies the list of held artifacts, where there is one. */
+  heldDigest?: string | undefined;
+};
 
 export type Judgement =
   | { do: "keep" }
