@@ -10,9 +10,11 @@ import { planReplication, seededChoose } from "../domain/depot/plan-replication.
 import { failure, isFailure } from "../domain/errors.ts";
 import { artifactsWithDigest } from "../store/artifacts.ts";
 import { transaction, type Pool } from "../store/database.ts";
+import { leaveDrained } from "../store/depot-life.ts";
 import * as rows from "../store/depots.ts";
 import { appendEvent } from "../store/events.ts";
 import type { Listener } from "../store/listen.ts";
+import { noteWords } from "../store/replication-history.ts";
 import { abandonHolder, stagingHolders } from "../store/staging.ts";
 import { withActivityFailures } from "./artifact-failure.ts";
 import type { Staging } from "./artifact-staging.ts";
@@ -137,6 +139,8 @@ async function planWork(deps: ReplicationDeps, { execution }: Execution): Promis
     lost: lost.length,
   };
 }
+  // what the nodes said is how things stand; what the transfers change is said at the end
+  await transaction(deps.pool, (tx) => noteWords(tx, deps.minCopies, new Date()));
 
 /** A wanted artifact without any copy within reach is said to be lost, and fetched again from its source. */
 async function bringBack({ pool, client, log }: ReplicationDeps, sha256: string): Promise<void> {
@@ -178,6 +182,12 @@ async function closeExecution({ pool }: ReplicationDeps, it: Closing): Promise<S
   return { nodes, puts, copies, failed, bytes, have, want };
 }
 
+  const left = await transaction(pool, async (tx) => {
+    const gone = it.state === "ended" ? await leaveDrained(tx, { execution: it.execution, minCopies }, new Date()) : [];
+    await noteWords(tx, minCopies, new Date());
+    return gone;
+  });
+  for (const node of left) log.info({ node }, "everything that this depot has is safe elsewhere: it left");
 const LOOK_EVERY_MS = 5_000;
 
 async function watchReplication(deps: ReplicationDeps, it: { generation: number; atMostMs: number }): Promise<Reason> {

@@ -343,6 +343,13 @@ export const ERRORS = {
   depot_full: { status: 507, handling: "retry", tell: "operator", says: () => "no disk has room" },
   depot_no_disk: { status: 503, handling: "retry", tell: "operator", says: () => "no disk is usable" },
   depot_busy: { status: 429, handling: "wait", tell: "nobody", says: () => "all transfer slots are taken" },
+  depot_removal_unsafe: {
+    status: 409,
+    handling: "halt",
+    tell: "caller",
+    says: (d: { node: string; because: string }) =>
+      `${d.node} is not removed: ${d.because}; drain it and it leaves by itself, or say force with a reason`,
+  },
   depot_source_refused: {
     status: 403,
     handling: "halt",

@@ -160,12 +160,12 @@ type ReadinessQuestion = { distribution: string; version: string; platforms: rea
 /**
  * Whether a wave that needs these platforms of a release may start (design/artifacts, "Replication"): each artifact
  * verified, not revoked, and held by `min(minCopies, answering nodes)` nodes, at least one. A node that does not answer
- * neither counts nor blocks.
+ * neither counts nor blocks; one that drains counts for what it has and is not waited for.
  */
 export async function artifactReadiness(db: Db, question: ReadinessQuestion): Promise<Readiness> {
   const minCopies = question.minCopies ?? CONTRACT_DEFAULTS.minCopies;
   const answering = await db.query<{ n: number }>(
-    "select count(*)::int as n from depots where state <> 'removed' and answered_at is not null and error is null",
+    "select count(*)::int as n from depots where state = 'active' and answered_at is not null and error is null",
   );
   const want = Math.max(1, Math.min(minCopies, answering.rows[0]?.n ?? 0));
   const rows = await db.query<ArtifactRow & { copies: number }>(

@@ -5,6 +5,7 @@
 import { CHANNELS } from "../domain/channels.ts";
 import type { Answering, Wanted, Work } from "../domain/depot/plan-replication.ts";
 import { notify, type Db } from "./database.ts";
+import { noteHistory } from "./replication-history.ts";
 
 export type DepotRow = {
   nodeId: string;
@@ -37,14 +38,18 @@ export async function depotById(db: Db, nodeId: string): Promise<DepotRow | unde
 
 export type Registration = { nodeId: string; zone: string; controlUrl: string; readUrl: string };
 
-/** Registers a node, or moves one to new addresses. Whether anything changed; replication is woken then. */
+/**
+ * Registers a node, or moves one to new addresses. One that was removed begins anew; one that drains goes on draining.
+ * Whether anything changed; replication is woken then.
+ */
 export async function registerDepot(db: Db, depot: Registration): Promise<boolean> {
   const changed = await db.query(
     `insert into depots (node_id, zone, control_url, read_url) values ($1, $2, $3, $4)
      on conflict (node_id) do update set zone = excluded.zone, control_url = excluded.control_url,
-       read_url = excluded.read_url, state = 'active'
-     where (depots.zone, depots.control_url, depots.read_url, depots.state)
-       is distinct from (excluded.zone, excluded.control_url, excluded.read_url, 'active')`,
+       read_url = excluded.read_url, state = case when depots.state = 'removed' then 'active' else depots.state end,
+       answered_at = case when depots.state = 'removed' then null else depots.answered_at end
+     where depots.state = 'removed' or (depots.zone, depots.control_url, depots.read_url)
+       is distinct from (excluded.zone, excluded.control_url, excluded.read_url)`,
     [depot.nodeId, depot.zone, depot.controlUrl, depot.readUrl],
   );
   if (changed.rowCount === 0) return false;
@@ -97,11 +102,18 @@ export async function depotAnswered(
   nodeId: string,
   answer: { execution: string; generation: number; disks: DepotRow["disks"]; copies: ListedCopies },
 ): Promise<void> {
+  const before = await tx.query<{ error: string | null }>(
+    "select error from depots where node_id = $1 and state <> 'removed' for update",
+    [nodeId],
+  );
+  if (before.rows[0] === undefined) return; // removed while it was asked
   await tx.query(
     `update depots set answered_at = now(), error = null, unanswered_since = null, generation = $2, execution = $3,
        disks = $4 where node_id = $1`,
     [nodeId, answer.generation, answer.execution, JSON.stringify(answer.disks)],
   );
+  if (before.rows[0].error !== null)
+    await noteHistory(tx, [{ kind: "answering", at: new Date(), node: nodeId, sha256: null, detail: {} }]);
   await tx.query("delete from copies where node_id = $1", [nodeId]);
   await tx.query(
     `insert into copies (node_id, sha256, disks)
@@ -113,17 +125,23 @@ export async function depotAnswered(
 
 /** A node that did not answer, or not as it should. Its copies stay known, but count for nothing while `error` stands. */
 export async function depotSilent(db: Db, nodeId: string, error: string): Promise<void> {
-  await db.query(
-    "update depots set error = $2, execution = null, unanswered_since = coalesce(unanswered_since, now()) where node_id = $1",
-    [nodeId, error.slice(0, 500)],
+  const text = error.slice(0, 500);
+  const { rows } = await db.query<{ fresh: boolean }>(
+    `update depots d set error = $2, execution = null, unanswered_since = coalesce(d.unanswered_since, now())
+     from (select node_id, error from depots where node_id = $1 for update) b
+     where d.node_id = b.node_id and d.state <> 'removed' returning b.error is null as fresh`,
+    [nodeId, text],
   );
+  if (rows[0]?.fresh === true)
+    await noteHistory(db, [{ kind: "silent", at: new Date(), node: nodeId, sha256: null, detail: { error: text } }]);
   await notify(db, CHANNELS.artifacts, nodeId);
 }
 
 /** A copy that an acknowledged put or copy made: it counts from now on, at the generation it was made at. */
 export async function copyMade(db: Db, nodeId: string, sha256: string, disks: number): Promise<void> {
   await db.query(
-    `insert into copies (node_id, sha256, disks) values ($1, decode($2, 'hex'), $3)
+    `insert into copies (node_id, sha256, disks)
+       select node_id, decode($2, 'hex'), $3 from depots where node_id = $1 and state <> 'removed'
      on conflict (node_id, sha256) do update set disks = greatest(copies.disks, excluded.disks), seen_at = now()`,
     [nodeId, sha256, disks],
   );
@@ -307,6 +325,16 @@ export async function plannedNodes(
     [execution],
   );
   return rows;
+}
+
+/** Ends what one host was still to put as failed. */
+export async function failPuts(db: Db, execution: string, holder: string): Promise<void> {
+  const ended = await db.query<{ sha256: string }>(
+    `update replication_work set state = 'failed', error_code = 'internal', error_message = 'its activity did not come back'
+     where execution = $1 and source = $2 and kind = 'put' and state = 'pending' returning encode(sha256, 'hex') as sha256`,
+    [execution, holder],
+  );
+  for (const sha256 of new Set(ended.rows.map((row) => row.sha256))) await notify(db, CHANNELS.artifacts, sha256);
 }
 
 /** Ends pending work of a node as failed. */

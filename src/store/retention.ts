@@ -5,6 +5,7 @@
 import { retain, type ReleaseFacts } from "../domain/artifact/retention.ts";
 import { appendAudit } from "./audit.ts";
 import type { Db } from "./database.ts";
+import { appendEvent } from "./events.ts";
 import { lockRelease } from "./pins.ts";
 import { releaseKey, usersOf, usersOfAll } from "./release-users.ts";
 import type { ReleaseName } from "./releases.ts";
@@ -56,6 +57,8 @@ export async function noteNeeds(db: Db, facts: readonly ReleaseFacts[], now: Dat
   );
 }
 
+const nameOf = ({ distribution, version }: ReleaseName): ReleaseName => ({ distribution, version });
+
 export type Removal = "deleted" | "needed" | "moved";
 
 /**
@@ -82,5 +85,6 @@ export async function removeExpired(
   const detail = { unneededSince: decision.since.toISOString(), archives: facts.archives, bytes: facts.bytes };
   const object = `release/${it.distribution}/${it.version}`;
   await appendAudit(tx, { principal: "system", action: "release.expire", object, outcome: "accepted", detail }, now);
+  await appendEvent(tx, "depots", { kind: "release", ...nameOf(it), state: "expire" });
   return "deleted";
 }

@@ -70,7 +70,8 @@ export async function releasable(
   const { rows } = await db.query<{ sha256: string }>(
     `with counts as (
        select a.distribution, a.version, a.sha256, (select count(*) from copies c join depots d using (node_id)
-         where c.sha256 = a.sha256 and c.disks > 0 and d.execution = $2 and d.generation = $3 and c.seen_at <= d.answered_at)
+         where c.sha256 = a.sha256 and c.disks > 0 and d.state = 'active' and d.execution = $2 and d.generation = $3
+           and c.seen_at <= d.answered_at)
          as n
        from artifacts a where a.wanted)
      select encode(s.sha256, 'hex') as sha256 from staging s

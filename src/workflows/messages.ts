@@ -19,6 +19,8 @@ export const WORKFLOW_IDS = {
   gitSync: "git-sync",
   reconcile: "reconcile",
   artifactReplication: "artifact-replication",
+  artifactRetention: "artifact-retention",
+  releaseDiscovery: "release-discovery",
   artifactFetch: (distribution: string, version: string, platform: string): string =>
     `artifact-fetch/${distribution}/${version}/${platform}`,
   rollout: (fleet: string, n: number): string => `rollout/${fleet}/${n}`,

@@ -12,6 +12,7 @@ import { createGitopsActivities } from "../../activities/gitops.ts";
 import { createReplicationActivities } from "../../activities/replication.ts";
 import { createRolloutActivities } from "../../activities/rollouts.ts";
 import { CONTRACT_DEFAULTS } from "../../domain/brand.ts";
+import { createRetentionActivities } from "../../activities/retention.ts";
 import type { ServerSettings } from "../../domain/config/server-config.ts";
 import { secretOf, type Shared } from "./load.ts";
 
@@ -75,6 +76,7 @@ export async function createActivities(
     },
     close: async () => {
       await Promise.all([source.close(), nodes.close(), judge.close()]);
+      ...createRetentionActivities({ pool, now, log, keepForMs: artifacts.keepForMs }),
     },
   };
 }

@@ -13,6 +13,18 @@ export const singletons = ({ gitops }: ServerSettings): Singleton[] => [
     summary: "keeps every artifact on every depot",
   },
   {
+    type: "artifactRetention",
+    workflowId: WORKFLOW_IDS.artifactRetention,
+    args: [{}],
+    summary: "removes releases that nothing needs any more",
+  },
+  {
+    type: "releaseDiscovery",
+    workflowId: WORKFLOW_IDS.releaseDiscovery,
+    args: [{}],
+    summary: "looks for new releases",
+  },
+  {
     type: "gitSync",
     workflowId: WORKFLOW_IDS.gitSync,
     args: [{ pollIntervalMs: gitops.pollIntervalMs }],

@@ -58,6 +58,7 @@ describe("the server's configuration", () => {
         downloadTokenTtlMs: 24 * 3_600_000,
         agentBaseUrls: [],
         minCopies: 3,
+        keepForMs: 30 * 86_400_000,
         sourceBaseUrl: "https://github.com/open-telemetry/opentelemetry-collector-releases/releases/download",
         certificateOidcIssuer: "https://token.actions.githubusercontent.com",
       },

@@ -50,6 +50,8 @@ export type ServerSettings = {
     stagingDir: string;
   };
   agents: { heartbeatIntervalMs: number; offlineAfterMs: number; forgetAfterMs: number; acceptRate: number };
+    /** How long a release stays after nothing needs it any more. */
+    keepForMs: number;
   /** Which secrets executors may use, and below which URLs. */
   executors: { secrets: SecretRules };
   auth: { apiTokens: boolean };
@@ -282,6 +284,7 @@ function toSettings(it: ServerFile, overrides: Overrides): ServerSettings {
       acceptRate: agents.acceptRate,
     },
     executors: { secrets: secretRulesOf(it) },
+      keepForMs: artifacts.keepFor,
     auth: it.auth,
     depots: { controlToken: must(secretOf(depots, "controlToken")), readToken: must(secretOf(depots, "readToken")) },
     database: {

@@ -76,6 +76,7 @@ export const serverSchema = z.strictObject({
     heartbeatInterval: duration("30s"),
     offlineAfter: duration("70s"),
     forgetAfter: duration("30d"),
+    keepFor: duration("30d"),
     acceptRate: count.default(200),
   }).prefault({}),
   executors: section({

@@ -1,0 +1,169 @@
+/**
+ * What became of copies and nodes: a bounded history for people, events for pages, and a notification when somebody has
+ * to know. The word of each artifact is kept, so that a change is told once, whoever sees it first.
+ */
+import {
+  replicationWord,
+  whatHappened,
+  type CopyCounts,
+  type Happened,
+  type ReplicationWord,
+} from "../domain/artifact/replication-word.ts";
+import type { Db } from "./database.ts";
+import { appendEvent } from "./events.ts";
+import { noteNotification } from "./notifications.ts";
+
+export const HISTORY_KINDS = [
+  "degraded",
+  "partial",
+  "lost",
+  "unreachable",
+  "replicated",
+  "healed",
+  "corrupt",
+  "missing",
+  "unreadable",
+  "repaired",
+  "silent",
+  "answering",
+  "draining",
+  "undrained",
+  "removed",
+  "deleted",
+] as const satisfies readonly (Happened | string)[];
+export type HistoryKind = (typeof HISTORY_KINDS)[number];
+export type HistoryEntry = {
+  kind: HistoryKind;
+  at: Date;
+  /** Null: of an artifact as a whole. */
+  node: string | null;
+  /** Null: of a node as a whole. */
+  sha256: string | null;
+  detail: Record<string, unknown>;
+};
+/** Kept at most; the oldest go. */
+const KEPT = 5_000;
+
+/** Appends to the history, with an event each for pages. Call it inside a transaction. */
+export async function noteHistory(tx: Db, entries: readonly HistoryEntry[]): Promise<void> {
+  if (entries.length === 0) return;
+  await tx.query(
+    `insert into replication_history (at, kind, node_id, sha256, detail)
+     select h.at, h.kind, h.node, decode(h.sha256, 'hex'), h.detail
+     from jsonb_to_recordset($1::jsonb) as h (at timestamptz, kind text, node text, sha256 text, detail jsonb)`,
+    [JSON.stringify(entries)],
+  );
+  await tx.query("delete from replication_history where id <= (select max(id) - $1 from replication_history)", [KEPT]);
+  for (const { kind, node, sha256, detail } of entries.slice(0, MOST_EVENTS))
+    await appendEvent(tx, "depots", { kind: "replication", what: kind, node, sha256, ...detail });
+}
+/** Of one change; a page that hears of so many reads everything again anyway. */
+const MOST_EVENTS = 50;
+
+/** The newest first, those before `before` only. */
+export async function readHistory(
+  db: Db,
+  of: { sha256?: string; node?: string; before?: bigint | undefined; limit: number },
+): Promise<(HistoryEntry & { id: bigint })[]> {
+  const { rows } = await db.query<HistoryEntry & { id: bigint }>(
+    `select id, at, kind, node_id as node, encode(sha256, 'hex') as sha256, detail from replication_history
+     where ($1::text is null or sha256 = decode($1, 'hex')) and ($2::text is null or node_id = $2)
+       and ($3::bigint is null or id < $3) order by id desc limit $4`,
+    [of.sha256 ?? null, of.node ?? null, of.before ?? null, of.limit],
+  );
+  return rows;
+}
+
+/**
+ * Counts per digest. A copy is whole on a node when it is on as many disks as are well there; a disk that failed is the
+ * node's trouble, and shown there.
+ */
+const COUNTS = `
+  with nodes as (
+    select node_id, state, answered_at is not null and error is null as answers,
+      greatest(1, (select count(*) from jsonb_array_elements(disks) d where d->>'state' = 'ok'))::int as of
+    from depots where state <> 'removed'),
+  digests as (
+    select distinct sha256 from artifacts where wanted and ($1::text[] is null or encode(sha256, 'hex') = any($1)))
+  select encode(w.sha256, 'hex') as sha256,
+    count(*) filter (where n.answers and c.disks > 0)::int as have,
+    count(*) filter (where n.answers and n.state = 'active' and coalesce(c.disks, 0) < n.of)::int as lacking,
+    count(*) filter (where not n.answers and c.disks > 0)::int as silent,
+    (select count(*)::int from staging s where s.sha256 = w.sha256) as staged,
+    (select count(*)::int from replication_work k join replication_executions x on x.id = k.execution
+      where x.state = 'running' and k.state = 'pending' and k.sha256 = w.sha256) as pending
+  from digests w left join nodes n on true left join copies c on c.node_id = n.node_id and c.sha256 = w.sha256
+  group by w.sha256 order by w.sha256`;
+
+/** Of wanted digests: all, or those named. */
+export async function copyCounts(db: Db, only?: readonly string[]): Promise<Map<string, CopyCounts>> {
+  const { rows } = await db.query<CopyCounts & { sha256: string }>(COUNTS, [only ?? null]);
+  return new Map(rows.map(({ sha256, ...counts }) => [sha256, counts]));
+}
+
+/**
+ * Compares what every wanted artifact is called now with what was said last; changes are written, told, and said from now
+ * on. Call it inside a transaction, after anything that changes copies. How many changed.
+ */
+export async function noteWords(tx: Db, minCopies: number, now: Date): Promise<number> {
+  // one at a time: two executions, or an execution and a person, would tell the same change twice
+  await tx.query("select pg_advisory_xact_lock($1)", [LOCK]);
+  const counts = await copyCounts(tx);
+  const said = await tx.query<{ sha256: string; word: ReplicationWord }>(
+    "select encode(sha256, 'hex') as sha256, word from replication_words",
+  );
+  const before = new Map(said.rows.map(({ sha256, word }) => [sha256, word]));
+  const changes = Array.from(counts, ([sha256, it]) => ({
+    sha256,
+    it,
+    from: before.get(sha256),
+    to: replicationWord(true, { ...it, pending: 0 }, minCopies),
+  })).filter(({ from, to }) => from !== to);
+  await tx.query("delete from replication_words where not encode(sha256, 'hex') = any($1)", [[...counts.keys()]]);
+  if (changes.length === 0) return 0;
+  await tx.query(
+    `insert into replication_words (sha256, word, since)
+     select decode(w.sha256, 'hex'), w.to, $2 from jsonb_to_recordset($1::jsonb) as w (sha256 text, "to" text)
+     on conflict (sha256) do update set word = excluded.word, since = excluded.since`,
+    [JSON.stringify(changes), now],
+  );
+  await tell(tx, changes, minCopies, now);
+  return changes.length;
+}
+const LOCK = 7_319_046;
+
+type Change = { sha256: string; it: CopyCounts; from: ReplicationWord | undefined; to: ReplicationWord };
+
+async function tell(tx: Db, changes: readonly Change[], minCopies: number, now: Date): Promise<void> {
+  const named = await releasesOf(
+    tx,
+    changes.map(({ sha256 }) => sha256),
+  );
+  const entries: HistoryEntry[] = [];
+  for (const { sha256, it, from, to } of changes) {
+    const happened = whatHappened(from, to);
+    if (happened === undefined) continue;
+    const artifacts = named.get(sha256) ?? [];
+    const detail = { artifacts, copies: it.have, minCopies, before: from ?? null };
+    entries.push({ kind: happened.kind, at: now, node: null, sha256, detail });
+    if (happened.tell)
+      await noteNotification(tx, {
+        key: `replication:${sha256}:${now.toISOString()}`,
+        kind: `artifact_${happened.kind}`,
+        at: now,
+        data: { sha256, ...detail },
+      });
+  }
+  await noteHistory(tx, entries);
+}
+
+/** By digest: `otelcol 0.162.0 linux_amd64` of each wanted artifact with these bytes. */
+export async function releasesOf(db: Db, digests: readonly string[]): Promise<Map<string, string[]>> {
+  const { rows } = await db.query<{ sha256: string; names: string[] }>(
+    `select encode(sha256, 'hex') as sha256,
+       array_agg(distribution || ' ' || version || ' ' || os || '_' || arch order by distribution, version, os, arch) as names
+     from artifacts where sha256 = any(select decode(h, 'hex') from unnest($1::text[]) h) group by sha256`,
+    [digests],
+  );
+  return new Map(rows.map(({ sha256, names }) => [sha256, names]));
+}
