@@ -163,7 +163,7 @@ type Closing = {
   skipped: string[];
 };
 
-async function closeExecution({ pool }: ReplicationDeps, it: Closing): Promise<Summary> {
+async function closeExecution({ pool, minCopies, log }: ReplicationDeps, it: Closing): Promise<Summary> {
   const { lost, released, skipped } = it;
   const result = await rows.closeExecution(pool, it.execution, it.state, { lost, released, skipped });
   const { nodes, puts, copies, failed, bytes, want } = result;
