@@ -22,6 +22,14 @@ const JOB_WAIT_MS = 10_000;
 /** How long a copy waits for its planned source while others have the artifact already. */
 const PLANNED_SOURCE_MS = 15_000;
 
+/** Puts what is staged on this host to every node that is to get it. All of that has ended afterwards. */
+export async function pushStaged(deps: ReplicationDeps, it: Omit<NodeWork, "node">): Promise<void> {
+  const planned = await rows.plannedNodes(deps.pool, it.execution);
+  const mine = planned.filter(({ kind, source }) => kind === "put" && source === deps.staging.holder);
+  const ends = await Promise.allSettled(mine.map(({ node }) => pushNode(deps, { ...it, node })));
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
+}
+
 /** Puts what is staged on this host to the node. Everything it was to do has ended afterwards. */
 export async function pushNode(deps: ReplicationDeps, task: NodeWork): Promise<void> {
   await work(deps, task, "put", PUTS_AT_ONCE, async (client, row) => {
@@ -68,7 +76,10 @@ async function work(
 ): Promise<void> {
   const depot = await rows.depotById(deps.pool, task.node);
   const all = await rows.workOf(deps.pool, task.execution, task.node, kind);
-  const pending = all.filter((row) => row.state === "pending");
+  // what another host has staged is that host's to put
+  const pending = all.filter(
+    (row) => row.state === "pending" && (kind === "copy" || row.source === deps.staging.holder),
+  );
   const client = depot && deps.depots.of(depot);
   let over: Failure | undefined = client ? undefined : failure("not_found", { what: `depot ${task.node}` });
   const beat = setInterval(() => heartbeat(), HEARTBEAT_MS);

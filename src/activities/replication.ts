@@ -19,7 +19,7 @@ import { abandonHolder, stagingHolders } from "../store/staging.ts";
 import { withActivityFailures } from "./artifact-failure.ts";
 import type { Staging } from "./artifact-staging.ts";
 import type { DepotClients } from "./depot-clients.ts";
-import { pullNode, pushNode, type NodeWork } from "./replication-transfers.ts";
+import { pullNode, pushNode, pushStaged, type NodeWork } from "./replication-transfers.ts";
 import { startFetch } from "./start-workflows.ts";
 
 export type ReplicationDeps = {
@@ -34,7 +34,16 @@ export type ReplicationDeps = {
 export type ReplicationActivities = ReturnType<typeof createReplicationActivities>;
 export type Execution = { execution: string; epoch: string; generation: number };
 export type Probe = { node: string; answer: "ok" | "silent" | "stale" | "superseded" };
-export type Planned = { pushes: { holder: string; node: string }[]; pulls: string[]; missing: number; lost: number };
+export type Planned = {
+  /** Executions that began before `holders` was there push one node at a time. */
+  pushes: { holder: string; node: string }[];
+  /** Hosts with something to put. */
+  holders?: string[];
+  /** Nodes with something to copy. */
+  pulls: string[];
+  missing: number;
+  lost: number;
+};
 export type Reason = "generation" | "depot" | "quantum";
 export type Summary = {
   nodes: number;
@@ -62,12 +71,15 @@ export function createReplicationActivities(deps: ReplicationDeps) {
       releaseStaging: (it: Execution) => deps.staging.release({ ...it, minCopies: deps.minCopies }),
       /** Who gets what, as rows. Artifacts that nobody has are fetched again. */
       planWork: (it: Execution) => planWork(deps, it),
+      /** Step 5 for everything that is staged on this host, to all nodes. */
+      pushStaged: (it: Execution) => pushStaged(deps, it),
       /** Steps 5 and 6 for one node. */
       pushNode: (it: NodeWork) => pushNode(deps, it),
       pullNode: (it: NodeWork) => pullNode(deps, it),
       /** Work of an activity that did not come back is ended, so that nobody waits for it. */
       failPending: (it: { execution: string; node: string; kind: "put" | "copy" }) =>
         rows.failPending(deps.pool, it.execution, it.node, it.kind),
+      failPuts: (it: { execution: string; holder: string }) => rows.failPuts(deps.pool, it.execution, it.holder),
       /** The host of a staging does not answer: what only it has is fetched again. */
       abandonStaging: (holder: string) => abandonHolder(deps.pool, holder),
       closeExecution: (it: {
@@ -127,20 +139,21 @@ async function probeNode(deps: ReplicationDeps, it: Execution & { node: string }
 const OUT_OF_DATE = new Set(["depot_generation", "depot_set"]);
 
 async function planWork(deps: ReplicationDeps, { execution }: Execution): Promise<Planned> {
+  // what the nodes said is how things stand; what the transfers change is said at the end
+  await transaction(deps.pool, (tx) => noteWords(tx, deps.minCopies, new Date()));
   const { nodes, wanted } = await rows.planFacts(deps.pool, execution);
   const { work, lost, missing } = planReplication(nodes, wanted, deps.minCopies, seededChoose(seedOf(execution)));
   await transaction(deps.pool, (tx) => rows.savePlan(tx, execution, work));
   for (const sha256 of lost) await bringBack(deps, sha256);
   const saved = await rows.plannedNodes(deps.pool, execution);
   return {
-    pushes: saved.flatMap(({ node, kind, source }) => (kind === "put" ? [{ node, holder: source }] : [])),
+    pushes: [],
+    holders: [...new Set(saved.flatMap(({ kind, source }) => (kind === "put" ? [source] : [])))],
     pulls: [...new Set(saved.flatMap(({ node, kind }) => (kind === "copy" ? [node] : [])))],
     missing,
     lost: lost.length,
   };
 }
-  // what the nodes said is how things stand; what the transfers change is said at the end
-  await transaction(deps.pool, (tx) => noteWords(tx, deps.minCopies, new Date()));
 
 /** A wanted artifact without any copy within reach is said to be lost, and fetched again from its source. */
 async function bringBack({ pool, client, log }: ReplicationDeps, sha256: string): Promise<void> {
@@ -149,9 +162,11 @@ async function bringBack({ pool, client, log }: ReplicationDeps, sha256: string)
   for (const artifact of await artifactsWithDigest(pool, sha256)) await startFetch(client, artifact);
 }
 
-const seedOf = (text: string): number => {
+/** Of the workflow, not of its run: the same execution makes the same plan whenever it is planned. */
+const seedOf = (execution: string): number => {
   let seed = 0;
-  for (const char of text) seed = (Math.imul(seed, 31) + (char.codePointAt(0) ?? 0)) | 0;
+  for (const char of execution.slice(0, execution.lastIndexOf("/")))
+    seed = (Math.imul(seed, 31) + (char.codePointAt(0) ?? 0)) | 0;
   return seed;
 };
 
@@ -167,6 +182,12 @@ async function closeExecution({ pool, minCopies, log }: ReplicationDeps, it: Clo
   const { lost, released, skipped } = it;
   const result = await rows.closeExecution(pool, it.execution, it.state, { lost, released, skipped });
   const { nodes, puts, copies, failed, bytes, want } = result;
+  const left = await transaction(pool, async (tx) => {
+    const gone = it.state === "ended" ? await leaveDrained(tx, { execution: it.execution, minCopies }, new Date()) : [];
+    await noteWords(tx, minCopies, new Date());
+    return gone;
+  });
+  for (const node of left) log.info({ node }, "everything that this depot has is safe elsewhere: it left");
   await appendEvent(pool, "depots", {
     kind: "execution",
     id: it.execution,
@@ -182,12 +203,6 @@ async function closeExecution({ pool, minCopies, log }: ReplicationDeps, it: Clo
   return { nodes, puts, copies, failed, bytes, have, want };
 }
 
-  const left = await transaction(pool, async (tx) => {
-    const gone = it.state === "ended" ? await leaveDrained(tx, { execution: it.execution, minCopies }, new Date()) : [];
-    await noteWords(tx, minCopies, new Date());
-    return gone;
-  });
-  for (const node of left) log.info({ node }, "everything that this depot has is safe elsewhere: it left");
 const LOOK_EVERY_MS = 5_000;
 
 async function watchReplication(deps: ReplicationDeps, it: { generation: number; atMostMs: number }): Promise<Reason> {

@@ -12,6 +12,7 @@ import {
   executeChild,
   isCancellation,
   ParentClosePolicy,
+  patched,
   proxyActivities,
   setCurrentDetails,
   setHandler,
@@ -153,7 +154,7 @@ export async function replicationExecution(input: ExecutionInput): Promise<Execu
     const wanted = await control.openExecution({ ...it, cause: input.cause });
     if (wanted.generation !== it.generation) return await close("superseded");
     // 2. every node gets it, 3. every node says what it has; who disagrees on the generation ends this execution
-    const probes = await Promise.all(wanted.nodes.map((node) => control.probeNode({ ...it, node })));
+    const probes = await inWindows(wanted.nodes, (node) => control.probeNode({ ...it, node }));
     done.skipped = probes.filter(({ answer }) => answer === "silent").map(({ node }) => node);
     if (probes.some(({ answer }) => answer === "superseded")) return await close("superseded");
     if (probes.some(({ answer }) => answer === "stale")) return await close("stale");
@@ -183,13 +184,24 @@ async function release(input: ExecutionInput, it: Execution, holder: string): Pr
 }
 
 /** Activities that do not come back end their own work as failed; nobody waits for it then. */
-async function transfer(input: ExecutionInput, it: Execution, { pushes, pulls }: Planned): Promise<void> {
+async function transfer(input: ExecutionInput, it: Execution, plan: Planned): Promise<void> {
+  const { pushes, pulls, holders = [...new Set(pushes.map(({ holder }) => holder))] } = plan;
   const push = async ({ holder, node }: Planned["pushes"][number]): Promise<void> => {
     try {
       await onHost(holder, input).pushNode({ ...it, node });
     } catch (error) {
       if (isCancellation(error)) throw error;
       await control.failPending({ execution: it.execution, node, kind: "put" });
+      await hostFailed(error, holder);
+    }
+  };
+  // one for all nodes: puts go to nodes at random, so that one per node would double the history
+  const pushAll = async (holder: string): Promise<void> => {
+    try {
+      await onHost(holder, input).pushStaged(it);
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      await control.failPuts({ execution: it.execution, holder });
       await hostFailed(error, holder);
     }
   };
@@ -201,7 +213,28 @@ async function transfer(input: ExecutionInput, it: Execution, { pushes, pulls }:
       await control.failPending({ execution: it.execution, node, kind: "copy" });
     }
   };
-  await Promise.all([...pushes.map(push), ...pulls.map(pull)]);
+  // puts first: copies wait for them. A pull that waits for a source of a later window ends with it, not before it.
+  const puts = patched("push-per-holder")
+    ? holders.map((holder) => () => pushAll(holder))
+    : pushes.map((one) => () => push(one));
+  const works = [...puts, ...pulls.map((node) => () => pull(node))];
+  await inWindows(works, (work) => work());
+}
+
+/** So many activities that no workflow task carries more commands than one message holds (4 MiB). */
+const WINDOW = 200;
+const ALL_AT_ONCE = 500;
+
+/** All at once for up to 500; above, as many at a time as fit into one message, the next as soon as one has ended. */
+async function inWindows<T, R>(all: readonly T[], work: (one: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    for (let i = next++; i < all.length; i = next++) results[i] = await work(all[i] as T);
+  };
+  const lanes = all.length > ALL_AT_ONCE ? WINDOW : all.length;
+  await Promise.all(Array.from({ length: lanes }, lane));
+  return results;
 }
 
 /** A host that took nothing within a minute is gone; what only it had staged is fetched again by the next execution. */

@@ -1,4 +1,5 @@
 import { Context } from "@temporalio/activity";
+import { temporal } from "@temporalio/proto";
 import type { TestWorkflowEnvironment } from "@temporalio/testing";
 import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from "@temporalio/worker";
 import { fileURLToPath } from "node:url";
@@ -23,7 +24,8 @@ type World = {
   nodes: string[];
   answers: Map<string, Probe["answer"]>;
   holders: string[];
-  pushes: { holder: string; node: string }[];
+  /** Hosts with something to put. */
+  pushes: string[];
   pulls: string[];
   /** Of the next executions: transfers that are done. */
   moved: number[];
@@ -53,13 +55,15 @@ const replication: ReplicationActivities = {
   },
   planWork: async () => {
     world.calls.push("plan");
-    return { pushes: world.pushes, pulls: world.pulls, missing: 0, lost: 0 };
+    return { pushes: [], holders: world.pushes, pulls: world.pulls, missing: 0, lost: 0 };
   },
-  pushNode: async ({ node }) => {
-    world.calls.push(`push ${node}`);
+  pushStaged: async () => {
+    world.calls.push("push");
     await world.pushing?.();
   },
+  pushNode: async ({ node }) => void world.calls.push(`push ${node}`),
   pullNode: async ({ node }) => void world.calls.push(`pull ${node}`),
+  failPuts: async ({ holder }) => void world.calls.push(`fail puts ${holder}`),
   failPending: async ({ node, kind }) => void world.calls.push(`fail ${kind} ${node}`),
   abandonStaging: async (holder) => void world.calls.push(`abandon ${holder}`),
   closeExecution: async ({ state, skipped }) => {
@@ -122,6 +126,34 @@ async function replicate() {
   });
   return { handle, end: () => handle.terminate() };
 }
+type Size = { events: number; bytes: number; largest: number; mostAtOnce: number };
+type Payloads = { payloads?: { data?: Uint8Array | null }[] | null } | null | undefined;
+const sizeOf = (it: Payloads): number => (it?.payloads ?? []).reduce((sum, { data }) => sum + (data?.length ?? 0), 0);
+
+/** Runs one execution and measures its history. */
+async function executionOf(): Promise<Size> {
+  workflow++;
+  const handle = await environment.client.workflow.start("replicationExecution", {
+    workflowId: `execution-${workflow}`,
+    taskQueue: QUEUES.control,
+    args: [{ cause: "test", generation: world.generation, epoch: EPOCH }],
+  });
+  await handle.result();
+  const history = await handle.fetchHistory();
+  const events = history.events ?? [];
+  const messages = events.flatMap((event) => [
+    sizeOf(event.activityTaskScheduledEventAttributes?.input),
+    sizeOf(event.activityTaskCompletedEventAttributes?.result),
+  ]);
+  let inOneTask = 0;
+  let mostAtOnce = 0;
+  for (const event of events) {
+    inOneTask = event.activityTaskScheduledEventAttributes ? inOneTask + 1 : 0;
+    mostAtOnce = Math.max(mostAtOnce, inOneTask);
+  }
+  const bytes = temporal.api.history.v1.History.encode(history).finish().length;
+  return { events: events.length, bytes, largest: Math.max(...messages), mostAtOnce };
+}
 const closed = (expected: string[]) =>
   expect.poll(() => world.closed, { timeout: 20_000, interval: 50 }).toEqual(expected);
 
@@ -129,23 +161,15 @@ describe("replication", () => {
   beforeEach(() => work(replication, [QUEUES.observe, stagingQueue("h1")]));
 
   test("an execution does the six steps in order, and after transfers the next one follows at once", async () => {
-    world.pushes = [{ holder: "h1", node: "n1" }];
+    world.pushes = ["h1"];
     world.pulls = ["n2"];
     world.moved = [2];
     const { end } = await replicate();
     await closed(["ended", "ended"]);
     await end();
     const first = world.calls.slice(0, world.calls.indexOf("open g1 (after transfers)"));
-    expect(first.toSorted()).toEqual([
-      "open g1 (start)",
-      "plan",
-      "probe n1",
-      "probe n2",
-      "pull n2",
-      "push n1",
-      "release",
-    ]);
-    const order = ["open g1 (start)", "probe n1", "release", "plan", "push n1"].map((call) => first.indexOf(call));
+    expect(first.toSorted()).toEqual(["open g1 (start)", "plan", "probe n1", "probe n2", "pull n2", "push", "release"]);
+    const order = ["open g1 (start)", "probe n1", "release", "plan", "push"].map((call) => first.indexOf(call));
     expect(order).toEqual(order.toSorted((a, b) => a - b));
   });
 
@@ -166,7 +190,7 @@ describe("replication", () => {
   });
 
   test("when the generation moves the execution is cancelled and another begins", async () => {
-    world.pushes = [{ holder: "h1", node: "n1" }];
+    world.pushes = ["h1"];
     const pushing = Promise.withResolvers<void>();
     world.pushing = async () => {
       pushing.resolve();
@@ -181,6 +205,22 @@ describe("replication", () => {
     await closed(["superseded", "ended"]);
     await end();
     expect(world.calls).toContain("open g2 (generation)");
+  });
+
+  test("an execution with thirty-two nodes stays small: events, bytes, and each message of an activity", async () => {
+    const names = Array.from({ length: 32 }, (_, i) => `depot-${i + 1}.storage.eu-central-1a.example.net`);
+    Object.assign(world, { nodes: names, pulls: names, pushes: ["h1"] });
+    const { events, bytes, largest } = await executionOf();
+    expect(events).toBeLessThan(300);
+    expect(bytes).toBeLessThan(100_000);
+    expect(largest).toBeLessThan(4_096);
+  });
+
+  test("more than five hundred activities are begun two hundred at a time", async () => {
+    world.nodes = Array.from({ length: 501 }, (_, i) => `n${i}`);
+    const { mostAtOnce } = await executionOf();
+    expect(mostAtOnce).toBe(200);
+    expect(world.calls.filter((call) => call.startsWith("probe")).length).toBe(501);
   });
 
   test("a poke, and a depot that came, start an execution at once", async () => {
