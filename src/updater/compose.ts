@@ -31,6 +31,8 @@ import type { RootKeeper } from "../verify/tuf-root.ts";
 export type Composition = {
   host: HostDeps;
   folder: StateFolder;
+  /** Also in the health check of `host`. */
+  mending: StartMending;
   /** Where no root file is named: the root by TUF, to be kept fresh while the program runs. */
   rootKeeper: RootKeeper | undefined;
 };
@@ -41,6 +43,7 @@ export function compose(settings: UpdaterSettings, log: Log, ports: HostPorts): 
   const folder: StateFolder = { folder: settings.stateDir, files, log };
   const service = ports.service(createService(settings, log, ports.perform));
   const rootKeeper = keeperOf(settings, log);
+  const mending = mendingOf(settings, { service, files, log });
   const { update, supervisor, collector } = settings;
   const effectiveConfig = collector.effectiveConfigFile ?? join(supervisor.storageDir, "effective.yaml");
   const host: HostDeps = {
@@ -66,7 +69,7 @@ export function compose(settings: UpdaterSettings, log: Log, ports: HostPorts): 
       deps: {
         clock: systemClock,
         isServiceRunning: async () => await service.isRunning(),
-        mending: mendingOf(settings, { service, files, log }),
+        mending,
       },
     },
     policy: update,
@@ -91,7 +94,7 @@ export function compose(settings: UpdaterSettings, log: Log, ports: HostPorts): 
     },
     spoolDir: join(settings.stateDir, "spool"),
   };
-  return { host, folder, rootKeeper };
+  return { host, folder, mending, rootKeeper };
 }
 
 const savedConfigOf = ({ supervisor }: UpdaterSettings): string =>

@@ -62,6 +62,7 @@ export function portsOf(perform: Perform): HostPorts {
     service: (real) => ({
       checkExists: async () => await real.checkExists(),
       isRunning: async () => await real.isRunning(),
+      hasFailed: async () => await real.hasFailed(),
       start: async () => await perform("start", "", async () => await real.start()),
       stop: async () => await perform("stop", "", async () => await real.stop()),
       account: async () => await real.account(),

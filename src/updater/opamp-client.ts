@@ -127,6 +127,15 @@ export class Updater {
     return { step: isOutcome(status) ? "closing" : status, movedAtMs: this.movedAtMs };
   }
 
+  /** Does `work` unless an attempt runs; until it is done no offer is judged. */
+  async whileIdle(work: () => Promise<void>): Promise<void> {
+    const mine = this.turn.then(async () => {
+      if (this.running === undefined && !this.stopping.signal.aborted) await work();
+    });
+    this.turn = mine.catch(() => undefined); // whoever asked for it hears of the failure
+    await mine;
+  }
+
   private async receive(message: ServerToAgent): Promise<void> {
     if (message.agentIdentification !== undefined)
       await this.deps.state.storeInstanceUid(message.agentIdentification.newInstanceUid);

@@ -16,6 +16,7 @@ import { rootFileWarnings } from "./root-file.ts";
 import { runProgram } from "./run-program.ts";
 import { sweepState } from "./state-file.ts";
 import { createState } from "./state.ts";
+import { watchSupervisor } from "./watch-supervisor.ts";
 
 export type RunOptions = {
   settings: UpdaterSettings;
@@ -40,12 +41,12 @@ async function open({ settings, configFile, log, env }: RunOptions) {
       ...(await rootFileWarnings(settings)),
     ];
     for (const warning of warnings) log.warn({}, warning);
-    const { host, folder, rootKeeper } = compose(settings, log, ports);
+    const { host, folder, mending, rootKeeper } = compose(settings, log, ports);
     const container = openContainer(settings, host, folder);
     await sweepState(folder);
     const state = createState(folder, host.clock, randomBytes);
     const backoff = await openBackoff(folder, host.clock, settings.update.failedRetryBackoff);
-    return { lock, host, state, backoff, rootKeeper, container };
+    return { lock, host, state, backoff, mending, rootKeeper, container };
   } catch (error) {
     await lock.release();
     throw error;
@@ -68,7 +69,7 @@ export async function recoverOnce(options: RunOptions, signal: AbortSignal): Pro
 export async function run(options: RunOptions, signal: AbortSignal, ready: () => void): Promise<void> {
   const { settings, version, log } = options;
   const notifier = takeNotifier(options.env, runProgram, systemClock, log); // before any child could inherit it
-  const { lock, host, state, backoff, rootKeeper, container } = await open(options);
+  const { lock, host, state, backoff, mending, rootKeeper, container } = await open(options);
   try {
     // beside everything else: a host without its root still recovers, and runs what it has
     rootKeeper?.keepFresh(signal).catch((error: unknown) => log.error({ error: String(error) }, "no root by TUF"));
@@ -90,6 +91,7 @@ export async function run(options: RunOptions, signal: AbortSignal, ready: () =>
       atRest: tidyMemory,
     });
     await updater.start();
+    const watching = watchSupervisor({ mending, updater, clock: systemClock, signal });
     await notifier.ready();
     ready();
     await feedWatchdog(notifier, () => isHanging(updater.activity, systemClock.monotonicMs(), stepTimes(settings)), {
@@ -101,6 +103,7 @@ export async function run(options: RunOptions, signal: AbortSignal, ready: () =>
     log.info({}, "stopping");
     await notifier.stopping();
     await updater.stop();
+    await watching;
   } catch (error) {
     if (!signal.aborted) throw error;
     log.info({ reason: String(signal.reason) }, "stopped before the start was complete");

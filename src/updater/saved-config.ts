@@ -1,45 +1,57 @@
 /**
- * The remote configuration that the supervisor saved. It saves the bytes before it checks them, and does not start again on
- * bytes that it cannot read: stopping it then would lose the host, whatever is installed. Of several YAML documents it reads
- * the first; an empty body or only comments it reads as nothing, and starts.
+ * The remote configuration that the supervisor saved. It saves the bytes before it checks them, in place, and a power cut
+ * leaves them empty, cut or full of zeros. What the real one then does at its next start (observed with 0.149):
+ * - a body that is no YAML mapping: it ends with "failed loading initial config", at each start, for ever;
+ * - bytes that do not decode: it passes over them and runs what its own files say;
+ * - no byte at all: it takes that for a configuration without content, stays up, and runs no collector.
+ * Of several YAML documents it reads the first; an empty body or only comments it reads as nothing, and starts.
  */
 import { parseAllDocuments } from "yaml";
-import { decodeServerToAgent } from "../protocol/codec.ts";
+import { decodeRemoteConfig } from "../protocol/remote-config.ts";
 import { readForeignFile } from "./files.ts";
 
-/** Why the supervisor would not start on the file at `path`, to follow "its saved configuration"; undefined: it would. */
-export async function savedConfigProblem(path: string): Promise<string | undefined> {
+/** `because` follows "its saved remote configuration". */
+export type SavedConfig =
+  | { state: "absent" | "usable" }
+  | { state: "empty"; because: string }
+  | { state: "undecodable"; because: string }
+  | { state: "refused"; because: string };
+
+/** What the supervisor would meet in the file at `path`. */
+export async function readSavedConfig(path: string): Promise<SavedConfig> {
   const bytes = await readForeignFile(path);
-  if (bytes === undefined || bytes.byteLength === 0) return undefined;
-  return unreadableBecause(bytes);
+  if (bytes === undefined) return { state: "absent" };
+  // what a server sent is never that short: it has at least its hash
+  if (bytes.byteLength === 0) return { state: "empty", because: "is empty" };
+  return judge(bytes);
 }
 
-/** Why the supervisor would refuse a saved AgentRemoteConfig; undefined when it would not. */
-function unreadableBecause(bytes: Uint8Array): string | undefined {
+/** Why the supervisor must not be stopped on the file at `path`; undefined: it may, or the file can be mended afterwards. */
+export async function savedConfigProblem(path: string): Promise<string | undefined> {
+  const found = await readSavedConfig(path);
+  return found.state === "refused" || found.state === "undecodable" ? found.because : undefined;
+}
+
+function judge(bytes: Uint8Array): SavedConfig {
   let bodies: Uint8Array[];
   try {
-    // as field 3 of a message from the server: the one decoder that exists reads it
-    const length: number[] = [];
-    for (let rest = bytes.byteLength; ; rest = Math.floor(rest / 128)) {
-      length.push(rest >= 128 ? (rest % 128) + 128 : rest);
-      if (rest < 128) break;
-    }
-    const message = decodeServerToAgent(Buffer.concat([Buffer.from([0, 0x1a, ...length]), bytes]));
-    bodies = Array.from(message.remoteConfig?.config.values() ?? [], ({ body }) => body);
+    bodies = Array.from(decodeRemoteConfig(bytes).config.values(), ({ body }) => body);
   } catch {
-    return "does not decode"; // whatever the decoder says of foreign bytes is of no use to a reader
+    return { state: "undecodable", because: "does not decode" }; // what the decoder says of foreign bytes helps no reader
   }
-  for (const body of bodies) {
-    try {
-      const documents = parseAllDocuments(new TextDecoder("utf-8", { fatal: true }).decode(body));
-      const first = "empty" in documents ? undefined : documents[0];
-      if (first === undefined) continue;
-      if (first.errors.length > 0) return "is not valid YAML";
-      const value: unknown = first.toJS();
-      if (value !== null && (typeof value !== "object" || Array.isArray(value))) return "is not a mapping";
-    } catch {
-      return "is not valid YAML"; // bad UTF-8, aliases without end: the supervisor's parser refuses them as well
-    }
+  const because = bodies.map(refusedBecause).find((reason) => reason !== undefined);
+  return because === undefined ? { state: "usable" } : { state: "refused", because };
+}
+
+function refusedBecause(body: Uint8Array): string | undefined {
+  try {
+    const documents = parseAllDocuments(new TextDecoder("utf-8", { fatal: true }).decode(body));
+    const first = "empty" in documents ? undefined : documents[0];
+    if (first === undefined) return undefined;
+    if (first.errors.length > 0) return "is not valid YAML";
+    const value: unknown = first.toJS();
+    return value !== null && (typeof value !== "object" || Array.isArray(value)) ? "is not a mapping" : undefined;
+  } catch {
+    return "is not valid YAML"; // bad UTF-8, aliases without end: the supervisor's parser refuses them as well
   }
-  return undefined;
 }

@@ -5,6 +5,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { savedRemoteConfig } from "../../test/support/saved-config.ts";
 import { virtualClock } from "../../test/support/updater-host.ts";
 import { systemClock } from "./clock.ts";
 import { systemFiles } from "./files.ts";
@@ -17,15 +18,20 @@ const SAID_UNREADABLE = "failed to start supervisor: failed loading initial conf
 const SAID_TAKEN =
   "could not get bootstrap info from the Collector: collector's OpAMP client never connected to the Supervisor";
 
+const USABLE = savedRemoteConfig("a: 1\n");
+const REFUSED = savedRemoteConfig("a: [\n");
+
 let root: string;
-let said: string;
+let said: string | undefined;
 let starts: number;
+let stops: number;
+let failed: boolean;
 let logged: string[];
 let supervisor: number | undefined;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), "updater-mending-"));
-  [said, starts, logged, supervisor] = ["", 0, [], undefined];
-  writeFileSync(join(root, "saved.dat"), "bytes");
+  [said, starts, stops, failed, logged, supervisor] = ["", 0, 0, false, [], undefined];
+  writeFileSync(join(root, "saved.dat"), USABLE);
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
@@ -35,10 +41,13 @@ const mending = (over: Partial<StartMendingDeps> = {}) =>
     service: {
       saidSinceStart: async () => said,
       supervisorPid: async () => supervisor,
+      hasFailed: async () => failed,
       start: async () => {
         starts += 1;
-        said = "";
+        said = said === undefined ? undefined : "";
+        failed = false;
       },
+      stop: async () => void (stops += 1),
     },
     savedConfig: join(root, "saved.dat"),
     agentLog: join(root, "agent.log"),
@@ -56,7 +65,7 @@ describe("a saved configuration that the supervisor says it cannot load", () => 
     said = SAID_UNREADABLE;
     const told = await mending().look();
     expect(aside()).toHaveLength(1);
-    expect(readFileSync(join(root, aside()[0] ?? ""), "utf8")).toBe("bytes");
+    expect(readFileSync(join(root, aside()[0] ?? ""), "utf8")).toBe(Buffer.from(USABLE).toString("utf8"));
     expect(starts).toBe(1);
     expect(told).toContain(aside()[0]);
     expect(logged.join()).toContain(aside()[0]);
@@ -86,6 +95,114 @@ describe("a saved configuration that the supervisor says it cannot load", () => 
     rmSync(join(root, "saved.dat"));
     expect(await mending().look()).toMatch(/ENOENT/);
     expect(logged.join()).toContain("could not be mended");
+  });
+});
+
+describe("a saved configuration that was not the reason", () => {
+  it("is put back when the supervisor says the same without it, once, and the error says so", async () => {
+    const it = mending();
+    said = SAID_UNREADABLE;
+    await it.look();
+    said = SAID_UNREADABLE;
+    expect(await it.look()).toBe("the supervisor cannot load its configuration, with or without the saved remote one");
+    expect(aside()).toEqual([]);
+    expect(readFileSync(join(root, "saved.dat"))).toEqual(Buffer.from(USABLE));
+    said = SAID_UNREADABLE;
+    await it.look();
+    expect([aside(), starts]).toEqual([[], 1]);
+  });
+
+  it("stays aside when a new one came meanwhile", async () => {
+    const it = mending();
+    said = SAID_UNREADABLE;
+    await it.look();
+    writeFileSync(join(root, "saved.dat"), USABLE);
+    said = SAID_UNREADABLE;
+    await it.look();
+    expect(aside()).toHaveLength(1);
+  });
+});
+
+describe("what a power cut leaves of a saved configuration", () => {
+  const cut = USABLE.subarray(0, USABLE.byteLength >> 1);
+  it.each([
+    ["no byte", Buffer.alloc(0), 1], // a supervisor takes it for one without content and runs no collector
+    ["zeros", Buffer.alloc(USABLE.byteLength), 0], // passed over: what runs may go on
+    ["a half", cut, 0],
+    ["a half, then zeros", Buffer.concat([cut, Buffer.alloc(USABLE.byteLength - cut.byteLength)]), 0],
+  ])(
+    "%s: it is moved aside at the second look, and the supervisor restarted where it must",
+    async (_, bytes, restarts) => {
+      for (const look of ["look", "lookAtRest"] as const) {
+        [starts, stops] = [0, 0];
+        writeFileSync(join(root, "saved.dat"), bytes);
+        const it = mending();
+        await it[look]();
+        expect(aside(), "somebody may be writing it").toEqual([]);
+        await it[look]();
+        expect([aside().length, starts, stops]).toEqual([1, restarts, restarts]);
+        for (const name of aside()) rmSync(join(root, name));
+      }
+    },
+  );
+
+  it("is left alone while it changes from look to look", async () => {
+    const it = mending();
+    for (const bytes of [Buffer.alloc(0), cut, Buffer.alloc(0), USABLE]) {
+      writeFileSync(join(root, "saved.dat"), bytes);
+      await it.lookAtRest();
+    }
+    expect([aside(), starts]).toEqual([[], 0]);
+  });
+});
+
+describe("a supervisor that does not come up while nothing goes on", () => {
+  it("because of what it saved gets it moved aside, and is started again; another look is due soon", async () => {
+    [failed, said] = [true, SAID_UNREADABLE];
+    const it = mending();
+    expect(await it.lookAtRest()).toBe(true);
+    expect([aside().length, starts]).toEqual([1, 1]);
+    expect(await it.lookAtRest()).toBe(false);
+  });
+
+  it("is judged by the file where nobody keeps its words", async () => {
+    [failed, said] = [true, undefined];
+    const it = mending();
+    await it.lookAtRest();
+    expect([aside(), starts]).toEqual([[], 0]);
+    writeFileSync(join(root, "saved.dat"), REFUSED);
+    await it.lookAtRest();
+    expect([aside().length, starts]).toEqual([1, 1]);
+  });
+
+  it("and that somebody stopped stays stopped, whatever it said and saved before", async () => {
+    [failed, said] = [false, SAID_UNREADABLE];
+    writeFileSync(join(root, "saved.dat"), REFUSED);
+    for (const _ of [1, 2, 3]) await mending().lookAtRest();
+    expect([aside(), starts]).toEqual([[], 0]);
+  });
+
+  it("gets the next one moved aside only after it ran: not again and again", async () => {
+    const it = mending();
+    const fails = async () => {
+      [failed, said, supervisor] = [true, SAID_UNREADABLE, undefined];
+      writeFileSync(join(root, "saved.dat"), REFUSED);
+      await it.lookAtRest();
+      return aside().length;
+    };
+    expect(await fails()).toBe(1);
+    [failed, supervisor] = [false, 7];
+    await it.lookAtRest(); // it may be about to fail
+    expect(await fails()).toBe(1);
+    [failed, supervisor] = [false, 8];
+    for (const _ of [1, 2]) await it.lookAtRest();
+    expect(await fails()).toBe(2);
+  });
+
+  it("for reasons of its own is told apart from one that can be mended: nothing is done, another look is due", async () => {
+    [failed, said] = [true, "listen tcp: bind"];
+    expect(await mending().lookAtRest()).toBe(true);
+    expect([aside(), starts]).toEqual([[], 0]);
   });
 });
 

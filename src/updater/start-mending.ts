@@ -9,15 +9,22 @@ import { readForeignFile } from "./files.ts";
 import { holderText, METRICS_PORT, type FindHolders, type PortHolder } from "./host/ports.ts";
 import { endLeftovers, listProcesses, treeOf, type HostProcess } from "./host/processes.ts";
 import type { Log, ServiceManager } from "./host/service.ts";
+import { SavedConfigMending } from "./mend-saved-config.ts";
 
 export type StartMending = {
   /** A new attempt: each repair is due once more. */
   begin: () => void;
   /** To be called while the host is not healthy. Answers what whoever reads the attempt's error should know. Never throws. */
   look: () => Promise<string | undefined>;
+  /**
+   * To be called now and then while nothing is going on: after a start of the host, or when the supervisor does not come up
+   * again by itself. A supervisor that somebody stopped stays stopped, and processes of others are left alone. True while
+   * another look is due soon. Never throws.
+   */
+  lookAtRest: () => Promise<boolean>;
 };
 export type StartMendingDeps = {
-  service: Pick<ServiceManager, "saidSinceStart" | "supervisorPid" | "start">;
+  service: Pick<ServiceManager, "saidSinceStart" | "supervisorPid" | "hasFailed" | "start" | "stop">;
   /** The supervisor's copy of its last remote configuration. */
   savedConfig: string;
   /** The collector's own log, written anew at each of its starts. */
@@ -30,23 +37,21 @@ export type StartMendingDeps = {
   list?: typeof listProcesses;
 };
 
-/** The supervisor's words when it cannot read what it saved; it says them and ends. */
-const CANNOT_LOAD = "failed loading initial config";
 /** Its words, and the collector's, when a port is taken. */
 const NEVER_CONNECTED = "never connected to the Supervisor";
 const PORT_IN_USE = /:(\d{1,5}): bind: (?:address already in use|Only one usage)/g;
 
 export function createStartMending(deps: StartMendingDeps): StartMending {
   const { service, log } = deps;
-  let movedTo: string | undefined;
+  const saved = new SavedConfigMending(deps);
   let endedOrphans = false;
+  /** Of the supervisor at the last look at rest. */
+  let seen: number | "unknown" | undefined;
 
   async function mend(): Promise<string | undefined> {
-    const said = (await service.saidSinceStart()) ?? "";
-    if (movedTo === undefined && said.includes(CANNOT_LOAD)) {
-      movedTo = await moveAside(deps);
-      await service.start();
-    } else if (!endedOrphans) {
+    const said = await service.saidSinceStart();
+    const failed = said === undefined && (await service.hasFailed());
+    if (!(await saved.look({ failed, said })) && !endedOrphans) {
       const orphans = await orphansOf(deps);
       if (orphans.length > 0) {
         endedOrphans = true;
@@ -54,13 +59,22 @@ export function createStartMending(deps: StartMendingDeps): StartMending {
         await service.start();
       }
     }
-    const moved = movedTo && `the supervisor could not read its saved remote configuration, now ${movedTo}`;
-    return [moved, await strangerProblem(said, deps)].filter(Boolean).join("; ") || undefined;
+    return [saved.note, await strangerProblem(said ?? "", deps)].filter(Boolean).join("; ") || undefined;
+  }
+
+  async function mendAtRest(): Promise<boolean> {
+    const failed = await service.hasFailed();
+    const pid = failed ? undefined : ((await service.supervisorPid()) ?? "unknown");
+    if (pid !== undefined && pid === seen) saved.begin(); // the same one as before: it did start
+    seen = pid;
+    // words of a supervisor that runs are of a start that was mended, or of none
+    const said = failed ? await service.saidSinceStart() : "";
+    return (await saved.look({ failed, said })) || failed;
   }
 
   return {
     begin: () => {
-      movedTo = undefined;
+      saved.begin();
       endedOrphans = false;
     },
     look: async () => {
@@ -72,16 +86,15 @@ export function createStartMending(deps: StartMendingDeps): StartMending {
         return asStepError(error, "restarting").message;
       }
     },
+    lookAtRest: async () => {
+      try {
+        return await mendAtRest();
+      } catch (error) {
+        log.error({ error: String(error) }, "what keeps the supervisor from starting could not be mended");
+        return false;
+      }
+    },
   };
-}
-
-/** Under a name of its own, beside it: whoever wrote it may want to know what it was. */
-async function moveAside({ savedConfig, files, clock, log }: StartMendingDeps): Promise<string> {
-  const at = new Date(Number(clock.nowNanos() / 1_000_000n)).toISOString().replaceAll(/[:.]/g, "-");
-  const aside = `${savedConfig}.unreadable-${at}`;
-  await files.rename(savedConfig, aside);
-  log.warn({ movedTo: aside }, "the supervisor cannot read its saved remote configuration: moved aside");
-  return aside;
 }
 
 /** Collectors of this installation that listen and are not the running supervisor's. */

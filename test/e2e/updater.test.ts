@@ -1,8 +1,11 @@
 /** The updater as a process on a real host: versions installed, taken back, and the process killed on the way. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { BRAND } from "../../src/domain/brand.ts";
 import { PACKAGE_STATUS, textAttribute } from "../../src/protocol/messages.ts";
 import type { SigningAuthority } from "../../src/signing/authority.ts";
+import { savedRemoteConfig } from "../support/saved-config.ts";
 import {
   openTestAuthority,
   removeAuthority,
@@ -106,6 +109,31 @@ describe("a real host", () => {
     const first = host.opamp.messages.length;
     expect(first).toBeGreaterThanOrEqual(0);
     await expect(host.startSecond()).rejects.toThrow(/another updater \(process \d+\) uses/);
+  });
+});
+
+const WHOLE = savedRemoteConfig("receivers: {nop: }\nexporters: {debug: }\n");
+const HALF = WHOLE.subarray(0, WHOLE.byteLength >> 1);
+
+describe("a plain start on a saved remote configuration that is", () => {
+  it.each<[string, Uint8Array]>([
+    ["no YAML", savedRemoteConfig("receivers: [\n")],
+    ["empty", new Uint8Array()],
+    ["full of zeros", new Uint8Array(WHOLE.byteLength)],
+    ["cut", HALF],
+    ["cut, then zeros", Buffer.concat([HALF, Buffer.alloc(WHOLE.byteLength - HALF.byteLength)])],
+  ])("%s ends with a collector that runs; the file is kept aside, and the log names it", async (_, bytes) => {
+    const storage = join(host.root, "supervisor");
+    mkdirSync(storage, { mode: 0o700 });
+    writeFileSync(join(storage, "last_recv_remote_config.dat"), bytes, { mode: 0o600 });
+    await host.start();
+    const [aside = ""] = await host.untilFile(storage, /^last_recv_remote_config\.dat\.unreadable-/);
+    expect(readFileSync(join(storage, aside))).toEqual(Buffer.from(bytes));
+    await onePair();
+    await host.opamp.until("healthy", () => host.opamp.stateOf(false).health?.healthy === true);
+    host.offer(good); // and nothing is in the way of an update
+    await host.attemptEnds("succeeded", "0.161.0");
+    expect(host.log).toContain(aside);
   });
 });
 

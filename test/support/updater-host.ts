@@ -201,6 +201,7 @@ export class TestHost {
         if (!this.serviceExists) throw new Error("there is no such service");
       },
       isRunning: async () => this.runs !== undefined,
+      hasFailed: async () => false,
       start: async () => {
         this.calls.push(`start ${this.active}`);
         if (this.startFails-- > 0) throw new Error("does not start");

@@ -8,10 +8,12 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   rmSync,
   symlinkSync,
+  watch,
   writeFileSync,
 } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
@@ -287,6 +289,22 @@ export class ProcessHost {
           `${supervisors.length} supervisors, ${collectors.length} collectors; ${this.said.slice(-3_000)}`,
         );
       await setTimeout(100);
+    }
+  }
+
+  /** Names in a folder that match, once there is one. */
+  async untilFile(folder: string, name: RegExp): Promise<string[]> {
+    const found = () => readdirSync(folder).filter((it) => name.test(it));
+    if (found().length > 0) return found();
+    const watcher = watch(folder);
+    try {
+      const signal = AbortSignal.timeout(DEADLINE_MS);
+      while (found().length === 0) await once(watcher, "change", { signal });
+      return found();
+    } catch (error) {
+      throw new Error(`never: ${String(name)}; ${this.said.slice(-3_000)}`, { cause: error });
+    } finally {
+      watcher.close();
     }
   }
 

@@ -1,6 +1,7 @@
 /**
  * The stand-in supervisor: manages one collector for one server, with the habits of the real one that hurt.
- * - Saved before checked: a remote configuration that does not parse is on disk, and the next start fails for ever.
+ * - Saved before checked: a remote configuration that does not parse is on disk, and the next start fails for ever. Bytes
+ *   that do not decode are passed over; no byte at all is a configuration without content, on which no collector runs.
  * - APPLYING at once, APPLIED only `config_apply_timeout` later and only if the collector is healthy then; FAILED at
  *   once when the collector exits. No way back: the collector is started again with the same configuration.
  * - The collector is described once, at the start of the supervisor: after a swap the service must be restarted.
@@ -10,6 +11,7 @@
 import { readFile } from "node:fs/promises";
 import type { Server } from "node:http";
 import { createAgentClient, type AgentClient, type AgentLog, type AgentState } from "../../protocol/agent-client.ts";
+import { Malformed } from "../../protocol/malformed.ts";
 import { AGENT_CAPABILITY, hasBit, REMOTE_CONFIG_STATUS } from "../../protocol/messages.ts";
 import type { AgentDescription, AgentRemoteConfig, ServerToAgent } from "../../protocol/messages.ts";
 import { emit, expandEnvironment, mergeConfigs, type Mapping } from "./collector-config.ts";
@@ -96,9 +98,8 @@ export class Supervisor {
 
   /** Returns whether a collector is to run: after an empty remote configuration none is. */
   private async loadInitialConfig(): Promise<boolean> {
-    let remote: AgentRemoteConfig | undefined;
+    const remote = await this.loadRemoteConfig();
     try {
-      remote = await this.storage.loadRemoteConfig();
       this.merged = mergeConfigs(this.base, remote?.config);
     } catch (error) {
       throw new Error(`failed loading initial config: ${reasonOf(error)}`, { cause: error });
@@ -106,6 +107,17 @@ export class Supervisor {
     await this.storage.writeEffective(emit(this.merged));
     this.ready = true;
     return remote?.config.size !== 0;
+  }
+
+  /** Bytes that are no message, as a power cut leaves them, are passed over. */
+  private async loadRemoteConfig(): Promise<AgentRemoteConfig | undefined> {
+    try {
+      return await this.storage.loadRemoteConfig();
+    } catch (error) {
+      if (!(error instanceof Malformed)) throw error;
+      this.log.warn({ error: error.message }, "Cannot parse last received remote config");
+      return undefined;
+    }
   }
 
   private async connect(): Promise<void> {

@@ -11,7 +11,8 @@ import { z } from "zod";
 import { opamp as pb } from "../../protocol/generated/opamp.js";
 import type { AgentRemoteConfig, RemoteConfigStatus } from "../../protocol/messages.ts";
 import { readUid, uuidV7 } from "../../protocol/uid.ts";
-import { fromConfigMap, toBytes, toConfigMap } from "../../protocol/wire.ts";
+import { decodeRemoteConfig } from "../../protocol/remote-config.ts";
+import { fromConfigMap } from "../../protocol/wire.ts";
 
 const stateSchema = z.object({
   instance_id: z.string().optional(),
@@ -28,7 +29,7 @@ export type SupervisorStorage = {
   effectiveFile: string;
   logFile: string;
   saveState(): Promise<void>;
-  /** The saved remote configuration; undefined when none ever arrived. Throws when the bytes are no message. */
+  /** The saved remote configuration; undefined when none ever arrived. Throws `Malformed` when the bytes are no message. */
   loadRemoteConfig(): Promise<AgentRemoteConfig | undefined>;
   saveRemoteConfig(config: AgentRemoteConfig): Promise<void>;
   writeEffective(text: string): Promise<void>;
@@ -50,9 +51,7 @@ export async function openStorage(folder: string): Promise<SupervisorStorage> {
     saveState,
     loadRemoteConfig: async () => {
       const bytes = await ifPresent(readFile(remoteFile));
-      if (bytes === undefined) return undefined;
-      const { config, configHash } = pb.AgentRemoteConfig.decode(bytes);
-      return { config: toConfigMap(config), configHash: toBytes(configHash) };
+      return bytes === undefined ? undefined : decodeRemoteConfig(bytes);
     },
     saveRemoteConfig: ({ config, configHash }) => {
       const message = { config: fromConfigMap(config), configHash };

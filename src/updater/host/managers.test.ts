@@ -137,8 +137,32 @@ describe("a systemd service", () => {
     await manager.start();
     expect(await manager.saidSinceStart()).toBe("failed loading");
     expect(lines.at(-1)).toMatch(
-      /^journalctl --no-pager --output=cat --lines=500 --since=@\d+ --unit=opampsupervisor$/,
+      /^journalctl --no-pager --output=cat --lines=500 --since=@\d+\.\d{6} --unit=opampsupervisor$/,
     );
+  });
+
+  it("that the system started tells what its last run said, by the id of that run", async () => {
+    const id = "0123456789abcdef0123456789abcdef";
+    const { lines, manager } = systemd((line) => ({
+      output: line.startsWith("journalctl") ? "failed loading" : `InvocationID=${id}\n`,
+    }));
+    expect(await manager.saidSinceStart()).toBe("failed loading");
+    expect(lines).toEqual([
+      "show opampsupervisor -p InvocationID",
+      `journalctl --no-pager --output=cat --lines=500 _SYSTEMD_INVOCATION_ID=${id}`,
+    ]);
+  });
+
+  it.each([
+    ["ActiveState=failed\nSubState=failed\n", true],
+    ["ActiveState=activating\nSubState=auto-restart\n", true],
+    ["ActiveState=active\nSubState=running\n", false],
+    ["ActiveState=inactive\nSubState=dead\n", false], // somebody stopped it
+    ["ActiveState=activating\nSubState=start\n", false],
+  ])("with %j has failed: %s", async (output, failed) => {
+    const { lines, manager } = systemd(() => ({ output }));
+    expect(await manager.hasFailed()).toBe(failed);
+    expect(lines).toEqual(["show opampsupervisor -p ActiveState -p SubState"]);
   });
 
   it("that does not exist, or does not stop, is an install failure that says where to look", async () => {
@@ -259,6 +283,20 @@ describe("a Windows service", () => {
     );
     const dead = windows((line) => (line.startsWith("sc.exe query") ? query("STOPPED") : {}));
     await expect(dead.manager.start()).rejects.toThrow(/^install: .* is not running in time/);
+  });
+
+  it.each([
+    ["STOPPED", "1067  (0x42b)", true], // the process ended by itself
+    ["STOPPED", "1066  (0x42a)", true],
+    ["STOPPED", "0  (0x0)", false], // somebody stopped it
+    ["STOPPED", "1077  (0x435)", false], // nobody has started it yet
+    ["RUNNING", "0  (0x0)", false],
+    ["START_PENDING", "1067  (0x42b)", false],
+  ] as const)("%s with exit code %s has failed: %s", async (state, code, failed) => {
+    const shown = `${query(state).output}        WIN32_EXIT_CODE    : ${code}\r\n`;
+    const { lines, manager } = windows(() => ({ output: shown }));
+    expect(await manager.hasFailed()).toBe(failed);
+    expect(lines).toEqual(["sc.exe query opampsupervisor"]);
   });
 
   it("that is absent is an install failure; one that is there is none; it goes on when the updater ends", async () => {

@@ -73,6 +73,10 @@ class ProcessManager implements ServiceManager {
     return this.child !== undefined;
   }
 
+  async hasFailed(): Promise<boolean> {
+    return this.child === undefined && this.restart !== undefined;
+  }
+
   async start(): Promise<void> {
     this.cancelRestart();
     await this.inTurn(async () => {

@@ -11,12 +11,17 @@ export type ServiceManager = {
   /** Throws (class `install`) when there is no such service to stop and start. */
   checkExists: () => Promise<void>;
   isRunning: () => Promise<boolean>;
+  /** Whether it does not run although nobody stopped it: it ended by itself, and may be about to be started again. */
+  hasFailed: () => Promise<boolean>;
   /** Afterwards the service was started, limits on restarts forgotten. It need not be healthy. */
   start: () => Promise<void>;
   /** Afterwards supervisor and collector are gone, leftovers ended by pid. Throws (class `install`) when one stays. */
   stop: () => Promise<void>;
   account: () => Promise<ServiceAccount>;
-  /** The end of what the supervisor said since `start` was last called; undefined where nobody keeps that for us. */
+  /**
+   * The end of what the supervisor said since `start` was last called, or in its last run when it never was; undefined
+   * where nobody keeps that for us.
+   */
   saidSinceStart: () => Promise<string | undefined>;
   /** Undefined while none runs, or where the system does not tell. */
   supervisorPid: () => Promise<number | undefined>;

@@ -89,6 +89,12 @@ export function createSystemdManager(options: SystemdOptions): ServiceManager {
     const find = async () => (await list()).filter(isCollector);
     await endLeftovers({ find, isSupervisor: () => false, clock, log, perform });
   };
+  const unit = `--unit=${service}`;
+  /** The system started it before us; by when would be a guess, by its invocation it is none. */
+  const lastRun = async (): Promise<string[] | undefined> => {
+    const id = (await systemctl.show("InvocationID")).get("InvocationID") ?? "";
+    return /^[0-9a-f]{32}$/.test(id) ? [`_SYSTEMD_INVOCATION_ID=${id}`] : undefined;
+  };
   let startedAt: bigint | undefined;
 
   return {
@@ -97,6 +103,11 @@ export function createSystemdManager(options: SystemdOptions): ServiceManager {
       if (state !== "loaded") throw new StepError("install", `there is no service ${service} (${state || "unknown"})`);
     },
     isRunning: async () => (await systemctl.show("ActiveState")).get("ActiveState") === "active",
+    hasFailed: async () => {
+      const shown = await systemctl.show("ActiveState", "SubState");
+      // between two starts of its own it is "activating", too
+      return shown.get("ActiveState") === "failed" || shown.get("SubState") === "auto-restart";
+    },
     start: async () => {
       if ((await systemctl.mainPid()) === undefined) await endOrphans(); // they would hold the ports
       startedAt = clock.nowNanos();
@@ -109,9 +120,9 @@ export function createSystemdManager(options: SystemdOptions): ServiceManager {
       await endOrphans();
     },
     saidSinceStart: async () => {
-      if (startedAt === undefined) return undefined;
-      const since = `--since=@${startedAt / 1_000_000_000n}`;
-      const args = ["--no-pager", "--output=cat", `--lines=${SAID_LINES}`, since, `--unit=${service}`];
+      const which = startedAt === undefined ? await lastRun() : [`--since=@${microseconds(startedAt)}`, unit];
+      if (which === undefined) return undefined;
+      const args = ["--no-pager", "--output=cat", `--lines=${SAID_LINES}`, ...which];
       const { code, output } = await run("journalctl", args, QUERY_MS);
       return code === 0 ? output : undefined;
     },
@@ -120,6 +131,10 @@ export function createSystemdManager(options: SystemdOptions): ServiceManager {
     close: async () => undefined, // the service is the system's and goes on
   };
 }
+
+/** As journalctl reads a moment; a whole second would have the words of the run before in it. */
+const microseconds = (nanos: bigint): string =>
+  `${nanos / 1_000_000_000n}.${String((nanos / 1_000n) % 1_000_000n).padStart(6, "0")}`;
 
 async function accountOf(shown: Map<string, string>): Promise<ServiceAccount> {
   const user = shown.get("User") ?? "";

@@ -5,6 +5,7 @@
 import { StepError } from "../../domain/update/step-error.ts";
 import type { Clock } from "../clock.ts";
 import type { Files } from "../files.ts";
+import type { ProgramResult } from "../run-program.ts";
 import type { ServiceManager } from "./service.ts";
 import type { RunCommand } from "./systemd.ts";
 
@@ -21,6 +22,8 @@ const LOOK_EVERY_MS = 200;
 /** `sc.exe` answers this when the service runs already, or is stopped already. */
 const ALREADY_RUNNING = 1056;
 const NOT_ACTIVE = 1062;
+/** `WIN32_EXIT_CODE` of a service that was stopped, or that nobody has started since the system did. */
+const NOBODYS_FAULT = ["0", "1077"];
 
 export function createWindowsManager({
   service,
@@ -30,10 +33,8 @@ export function createWindowsManager({
   clock,
 }: WindowsOptions): ServiceManager {
   const sc = async (verb: string) => await run("sc.exe", [verb, service], QUERY_MS);
-  async function state(): Promise<string> {
-    const { code, output } = await sc("query");
-    return code === 0 ? (/STATE\s*:\s*\d+\s+(\w+)/.exec(output)?.[1] ?? "UNKNOWN") : "ABSENT";
-  }
+  const query = async () => readQuery(await sc("query"));
+  const state = async (): Promise<string> => (await query()).state;
   async function until(what: string, reached: () => Promise<boolean>): Promise<void> {
     const deadline = clock.monotonicMs() + stopTimeoutMs;
     while (!(await reached())) {
@@ -61,6 +62,10 @@ export function createWindowsManager({
       if ((await state()) === "ABSENT") throw new StepError("install", `there is no service ${service}`);
     },
     isRunning: async () => (await state()) === "RUNNING",
+    hasFailed: async () => {
+      const { state: now, exitCode } = await query();
+      return now === "STOPPED" && exitCode !== undefined && !NOBODYS_FAULT.includes(exitCode);
+    },
     start: async () => {
       const { code } = await sc("start");
       if (code !== 0 && code !== ALREADY_RUNNING)
@@ -80,6 +85,13 @@ export function createWindowsManager({
     account: async () => ({ uid: undefined, gid: undefined, environment: undefined }),
     close: async () => undefined,
   };
+}
+
+/** What `sc.exe query` says. */
+function readQuery({ code, output }: ProgramResult): { state: string; exitCode: string | undefined } {
+  if (code !== 0) return { state: "ABSENT", exitCode: undefined };
+  const state = /STATE\s*:\s*\d+\s+(\w+)/.exec(output)?.[1] ?? "UNKNOWN";
+  return { state, exitCode: /WIN32_EXIT_CODE\s*:\s*(\d+)/.exec(output)?.[1] };
 }
 
 const LOCKED = new Set(["EBUSY", "EPERM", "EACCES"]);
