@@ -34,7 +34,7 @@ export type ArtifactSource = {
   close(): Promise<void>;
 };
 type Options = { idleTimeoutMs?: number };
-type Dispatchers = { guarded: Agent; trusting: Agent };
+export type Dispatchers = { guarded: Agent; trusting: Agent };
 
 export function createArtifactSource({
   idleTimeoutMs = CONTRACT_DEFAULTS.idleTimeoutMs,
@@ -135,7 +135,8 @@ function describe(answer: Dispatcher.ResponseData, asked: number, source: string
   };
 }
 
-async function follow(
+/** One request and its redirects: the answer of the last. Fails with `artifact_unreachable` or `artifact_redirect_refused`. */
+export async function follow(
   { guarded, trusting }: Dispatchers,
   source: string,
   headers: Record<string, string>,
@@ -175,7 +176,7 @@ function nextHop(from: URL, location: string, trusted: boolean, hop: number): UR
 /** Signed URLs carry secrets in their query. */
 const withoutQuery = (url: string): string => url.replace(/[?#].*$/s, "");
 
-const unreachable = (url: string, error: unknown) =>
+export const unreachable = (url: string, error: unknown) =>
   failure(
     "artifact_unreachable",
     { url: withoutQuery(url), message: error instanceof Error ? error.message || error.name : String(error) },

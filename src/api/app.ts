@@ -22,6 +22,7 @@ import { credentialRoutes } from "./routes/credentials.ts";
 import { enrolmentRoutes } from "./routes/enrolment.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { fleetRoutes } from "./routes/fleets.ts";
+import { noticeRoutes } from "./routes/notices.ts";
 import { notificationRoutes } from "./routes/notifications.ts";
 import { pageRoutes } from "./routes/page.ts";
 import { rolloutRoutes, type RolloutRouteDeps } from "./routes/rollouts.ts";
@@ -121,6 +122,7 @@ const apiV1 =
     await api.register(credentialRoutes(deps));
     await api.register(enrolmentRoutes(deps));
     await api.register(auditRoutes(deps));
+    await api.register(noticeRoutes(deps));
     await api.register(notificationRoutes(deps));
     await api.register(sessionRoutes({ ...deps, secure }));
     await api.register(systemRoutes(deps));

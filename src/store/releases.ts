@@ -9,6 +9,7 @@ import { appendAudit } from "./audit.ts";
 import { setHolds, unsend } from "./controls.ts";
 import { notify, type Db } from "./database.ts";
 import { appendEvent } from "./events.ts";
+import { openNotice } from "./notices.ts";
 import { refreshState } from "./rollout-state.ts";
 import { lockFleet, readRollout } from "./rollouts.ts";
 
@@ -51,6 +52,7 @@ export async function revokeRelease(tx: Db, it: ReleaseName, entry: HoldEntry, n
     [it.distribution, it.version, now, entry.reason, entry.by],
   );
   const changed = (rowCount ?? 0) > 0;
+  if (changed) await openNotice(tx, "release_revoked", it, now, true);
   const held = await changeHolds(tx, it, (holds) => ({ ...holds, revoked: holds.revoked ?? entry }), now);
   await record(tx, "release.revoke", it, entry, { changed, held }, now);
   return { changed, held };

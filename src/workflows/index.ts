@@ -5,5 +5,6 @@ export { artifactRetention } from "./artifact-retention.ts";
 export { catchUp } from "./catch-up.ts";
 export { gitSync } from "./git-sync.ts";
 export { reconcile } from "./reconcile.ts";
+export { releaseDiscovery } from "./release-discovery.ts";
 export { rollout } from "./rollout.ts";
 export { wave } from "./wave.ts";

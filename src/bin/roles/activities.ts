@@ -9,10 +9,12 @@ import { createDepotClients } from "../../activities/depot-clients.ts";
 import { createGitRemote, type GitRemote } from "../../activities/git-remote.ts";
 import { createJudge, DEFAULT_BUDGET } from "../../activities/git-reader/run-validation.ts";
 import { createGitopsActivities } from "../../activities/gitops.ts";
+import { createDiscoveryActivities } from "../../activities/release-discovery.ts";
+import { createReleaseIndex } from "../../activities/release-index.ts";
 import { createReplicationActivities } from "../../activities/replication.ts";
+import { createRetentionActivities } from "../../activities/retention.ts";
 import { createRolloutActivities } from "../../activities/rollouts.ts";
 import { CONTRACT_DEFAULTS } from "../../domain/brand.ts";
-import { createRetentionActivities } from "../../activities/retention.ts";
 import type { ServerSettings } from "../../domain/config/server-config.ts";
 import { secretOf, type Shared } from "./load.ts";
 
@@ -39,6 +41,7 @@ export async function createActivities(
   });
   await staging.prepare();
   const source = createArtifactSource();
+  const index = createReleaseIndex();
   const nodes = createDepotClients({
     control: await secretOf(depots.controlToken),
     read: await secretOf(depots.readToken),
@@ -63,6 +66,7 @@ export async function createActivities(
         log,
       }),
       ...createArtifactActivities({ pool, client, now, log, staging, source, settings: artifacts }),
+      ...createDiscoveryActivities({ pool, now, log, index, source, settings: artifacts }),
       ...createReplicationActivities({
         pool,
         listener,
@@ -72,11 +76,11 @@ export async function createActivities(
         minCopies: artifacts.minCopies,
         log,
       }),
+      ...createRetentionActivities({ pool, now, log, keepForMs: artifacts.keepForMs }),
       ...createRolloutActivities({ pool, listener, client, now, log, minCopies: artifacts.minCopies }),
     },
     close: async () => {
-      await Promise.all([source.close(), nodes.close(), judge.close()]);
-      ...createRetentionActivities({ pool, now, log, keepForMs: artifacts.keepForMs }),
+      await Promise.all([source.close(), index.close(), nodes.close(), judge.close()]);
     },
   };
 }

@@ -9,7 +9,7 @@ import type { SecretRules } from "../gitops/check-secret-names.ts";
 import { closest } from "./closest.ts";
 import { judgeExecutorSecrets, secretRulesOf } from "./executor-secrets.ts";
 import { describeSecret, type Secret } from "./secret.ts";
-import { serverSchema, type Address, type ServerFile } from "./server-schema.ts";
+import { serverSchema, UPSTREAM_FEED, UPSTREAM_RELEASES, type Address, type ServerFile } from "./server-schema.ts";
 import { overridablePaths, readStrictYaml, type ConfigIssue, type Locate, type Overrides } from "./strict-yaml.ts";
 
 /** Complete and checked. Times in milliseconds, sizes in bytes; secrets are references, read by `readSecret`. */
@@ -39,6 +39,10 @@ export type ServerSettings = {
   };
   artifacts: {
     sourceBaseUrl: string;
+    /** Feed or listing that is asked for new releases; absent: the source's own listing. */
+    releasesFeedUrl?: string;
+    /** 0: nobody looks for new releases. */
+    discoverEveryMs: number;
     trustedRootFile: string;
     certificateIdentityRegexp: string;
     certificateOidcIssuer: string;
@@ -172,6 +176,10 @@ function checkUrls(it: ServerFile, report: Report): void {
   const source = readUrl(it.artifacts.sourceBaseUrl, ["http:", "https:", "file:"]);
   if (source === undefined || source.username !== "" || source.search !== "" || source.hash !== "")
     report(["artifacts", "sourceBaseUrl"], "must be an http, https or file URL without query, fragment or credentials");
+  const feed = it.artifacts.releasesFeedUrl;
+  const feedUrl = feed === undefined ? undefined : readUrl(feed, ["http:", "https:"]);
+  if (feed !== undefined && (feedUrl === undefined || feedUrl.username !== "" || feedUrl.search + feedUrl.hash !== ""))
+    report(["artifacts", "releasesFeedUrl"], "must be an http or https URL without query, fragment or credentials");
   if (it.temporal.uiUrl !== undefined && readUrl(it.temporal.uiUrl, ["http:", "https:"]) === undefined)
     report(["temporal", "uiUrl"], "must be an absolute http or https URL");
 }
@@ -268,6 +276,8 @@ function toSettings(it: ServerFile, overrides: Overrides): ServerSettings {
     gitops: gitSettings(gitops),
     artifacts: {
       sourceBaseUrl: artifacts.sourceBaseUrl.replace(/\/+$/, ""),
+      ...some("releasesFeedUrl", feedOf(artifacts)),
+      discoverEveryMs: artifacts.discoverEvery,
       trustedRootFile: artifacts.trustedRootFile,
       certificateIdentityRegexp: artifacts.certificateIdentityRegexp,
       certificateOidcIssuer: artifacts.certificateOidcIssuer,
@@ -301,6 +311,10 @@ function toSettings(it: ServerFile, overrides: Overrides): ServerSettings {
     telemetry: it.telemetry,
   };
 }
+
+/** The upstream has a feed and no listing; what any other source has, its operator says. */
+const feedOf = ({ releasesFeedUrl, sourceBaseUrl }: ServerFile["artifacts"]): string | undefined =>
+  releasesFeedUrl ?? (sourceBaseUrl.replace(/\/+$/, "") === UPSTREAM_RELEASES ? UPSTREAM_FEED : undefined);
 
 function gitSettings(gitops: ServerFile["gitops"]): ServerSettings["gitops"] {
   const { credentials } = gitops;

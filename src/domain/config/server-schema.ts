@@ -31,6 +31,11 @@ const proxies = z.union(
 /** A section may be left out when every key in it has a default. */
 const section = <S extends z.ZodRawShape>(shape: S) => z.strictObject(shape);
 
+/** Where the upstream collector's releases lie, and the feed that announces them. */
+export const UPSTREAM_RELEASES =
+  "https://github.com/open-telemetry/opentelemetry-collector-releases/releases/download";
+export const UPSTREAM_FEED = "https://github.com/open-telemetry/opentelemetry-collector-releases/releases.atom";
+
 export const serverSchema = z.strictObject({
   mode: z.enum(["production", "development"]).default("production"),
   server: section({
@@ -61,7 +66,9 @@ export const serverSchema = z.strictObject({
     }).optional(),
   }),
   artifacts: section({
-    sourceBaseUrl: text.default("https://github.com/open-telemetry/opentelemetry-collector-releases/releases/download"),
+    sourceBaseUrl: text.default(UPSTREAM_RELEASES),
+    releasesFeedUrl: text.optional(),
+    discoverEvery: duration("6h"),
     trustedRootFile: text,
     certificateIdentityRegexp: text.default(CONTRACT_DEFAULTS.identityPattern),
     certificateOidcIssuer: text.default(CONTRACT_DEFAULTS.oidcIssuer),
