@@ -39,8 +39,8 @@ export type Staging = {
   place(downloaded: Downloaded): Promise<void>;
   /** Removes a download that is of no use. */
   discard(downloaded: Downloaded): Promise<void>;
-  /** A staged archive from its start. Fails with `staging_gone`, and forgets the row, when the file is not there. */
-  open(sha256: string): Promise<{ size: number; body: Readable }>;
+  /** A staged archive from `offset` on (default: its start); `size` is the whole. Fails with `staging_gone`, and forgets the row, when the file is not there. */
+  open(sha256: string, offset?: number): Promise<{ size: number; body: Readable }>;
   /** Reads a staged archive; wrong bytes are removed, so that it is fetched again. Whether it was right. */
   check(sha256: string): Promise<boolean>;
   /** Removes what an execution proved to be replicated. The number of archives. */
@@ -71,10 +71,10 @@ export function createStaging({ folder, holder, pool, maxBytes }: Options): Stag
         await noteStaged(client, sha256, holder, nameOf(sha256));
       }),
     discard: ({ path }) => removePartial(path),
-    open: async (sha256) => {
+    open: async (sha256, offset = 0) => {
       try {
         const { size } = await stat(nameOf(sha256));
-        return { size, body: createReadStream(nameOf(sha256)) };
+        return { size, body: createReadStream(nameOf(sha256), { start: offset }) };
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
         await forgetStaged(pool, sha256, holder);

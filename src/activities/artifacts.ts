@@ -20,8 +20,8 @@ import * as rows from "../store/artifacts.ts";
 import { appendAudit, audit } from "../store/audit.ts";
 import { transaction, type Pool } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
-import { loadTrustedRoot } from "../verify/policy.ts";
-import { readSignature, verifyArtifactSignature } from "../verify/signature.ts";
+import { openNotice } from "../store/notices.ts";
+import { verifyRelease, type SigningSettings } from "../verify/verify-release.ts";
 import { poke, QUEUES, WORKFLOW_IDS } from "../workflows/messages.ts";
 import { withActivityFailures } from "./artifact-failure.ts";
 import type { ArtifactSource } from "./artifact-source.ts";
@@ -34,12 +34,7 @@ export type ArtifactDeps = {
   log: Pick<Logger, "info" | "warn" | "error">;
   staging: Staging;
   source: ArtifactSource;
-  settings: {
-    sourceBaseUrl: string;
-    trustedRootFile: string;
-    certificateIdentityRegexp: string;
-    certificateOidcIssuer: string;
-  };
+  settings: SigningSettings & { sourceBaseUrl: string };
 };
 export type ArtifactActivities = ReturnType<typeof createArtifactActivities>;
 
@@ -132,20 +127,7 @@ const incomplete = (asset: string, missing: string) => failure("artifact_incompl
 async function verifyArtifact({ pool, settings }: ArtifactDeps, id: string): Promise<rows.VerificationRecord> {
   const { sha256, bundle, version } = await must(pool, id);
   if (sha256 === null || bundle === null) throw new Error(`artifact ${id} was verified before it was fetched`);
-  const verdict = verifyArtifactSignature({
-    signature: readSignature(Buffer.from(bundle, "utf8")),
-    sha256Hex: sha256,
-    policy: {
-      trust: await loadTrustedRoot(settings.trustedRootFile),
-      identity: { pattern: settings.certificateIdentityRegexp },
-      issuer: settings.certificateOidcIssuer,
-    },
-    version,
-    required: true,
-  });
-  if (verdict.kind !== "verified") throw failure("signature_missing", undefined);
-  const { identity, issuer, repository, logIndex, signedAt } = verdict;
-  return { identity, issuer, repository, logIndex, signedAt };
+  return verifyRelease(settings, { sha256, bundle, version });
 }
 
 async function admitArtifact(deps: ArtifactDeps, id: string, proved: rows.VerificationRecord): Promise<void> {
@@ -169,6 +151,8 @@ async function giveUpArtifact(
 ): Promise<void> {
   const { distribution, version, os, arch } = await must(pool, id);
   await rows.artifactFailed(pool, id, { ...cause, final: true });
+  if (cause.code === "artifact_incomplete")
+    await transaction(pool, (tx) => openNotice(tx, "release_too_old", { distribution, version }, now()));
   const detail = { distribution, version, platform: platformText({ os, arch }), message: cause.message };
   const entry = { principal: "system", action: "artifact.verify", object: id, outcome: "refused" } as const;
   await audit(pool, { ...entry, code: cause.code, detail }, now());

@@ -19,9 +19,12 @@ export class NoAnswer extends Error {
 
 type Query = Record<string, string | number | boolean | undefined>;
 type Call = { query?: Query; body?: unknown; idempotencyKey?: string };
+/** Bytes that are sent as they are; `timeoutMs` for all of them. */
+type BytesCall = { query?: Query; bytes: Uint8Array<ArrayBuffer>; timeoutMs: number };
 export type Client = {
   get: <S extends z.ZodType>(path: string, schema: S, query?: Query) => Promise<z.output<S>>;
   send: <S extends z.ZodType>(method: "POST" | "DELETE", path: string, schema: S, call?: Call) => Promise<z.output<S>>;
+  put: <S extends z.ZodType>(path: string, schema: S, call: BytesCall) => Promise<z.output<S>>;
 };
 
 const TIMEOUT_MS = 30_000;
@@ -32,7 +35,7 @@ export function createClient(connection: Connection, timeoutMs = TIMEOUT_MS): Cl
     method: string,
     path: string,
     schema: S,
-    options: Call,
+    options: Call & Partial<BytesCall>,
   ): Promise<z.output<S>> => {
     const url = new URL(`${connection.server}/api/v1${path}`);
     for (const [key, value] of Object.entries(options.query ?? {}))
@@ -43,18 +46,21 @@ export function createClient(connection: Connection, timeoutMs = TIMEOUT_MS): Cl
         authorization: `Bearer ${connection.token}`,
         accept: "application/json",
         ...(options.body !== undefined && { "content-type": "application/json" }),
+        ...(options.bytes !== undefined && { "content-type": "application/octet-stream" }),
         ...(options.idempotencyKey !== undefined && { "idempotency-key": options.idempotencyKey }),
       },
       ...(options.body !== undefined && { body: JSON.stringify(options.body) }),
+      ...(options.bytes !== undefined && { body: options.bytes }),
       // a credential follows no redirect
       redirect: "error",
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.timeout(options.timeoutMs ?? timeoutMs),
     });
     return read(url, answer, schema);
   };
   return {
     get: (path, schema, query = {}) => call("GET", path, schema, { query }),
     send: (method, path, schema, options = {}) => call(method, path, schema, options),
+    put: (path, schema, options) => call("PUT", path, schema, options),
   };
 }
 

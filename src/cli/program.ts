@@ -7,9 +7,11 @@ import { addAudit } from "./audit.ts";
 import { ApiProblem, NoAnswer } from "./client.ts";
 import { contextOf } from "./command.ts";
 import { UsageError } from "./connection.ts";
+import { addDepots } from "./depots.ts";
 import { addDiff } from "./diff.ts";
 import { addFleets } from "./fleets.ts";
 import { addGitops } from "./gitops.ts";
+import { addNotices } from "./notices.ts";
 import type { Output } from "./print.ts";
 import { addInit } from "./init.ts";
 import { addRender } from "./render.ts";
@@ -17,6 +19,7 @@ import { addReleases } from "./releases.ts";
 import { addRollouts } from "./rollouts.ts";
 import { addSchema } from "./schema.ts";
 import { addTokens } from "./tokens.ts";
+import { addUpload } from "./upload.ts";
 import { addValidate } from "./validate.ts";
 
 const EXIT = { done: 0, refused: 1, usage: 2, noAnswer: 3 } as const;
@@ -48,7 +51,19 @@ export async function runMyrctl(
     exitCode = code;
   });
   const repository = [addInit, addValidate, addRender, addDiff, addSchema];
-  const server = [addAgents, addFleets, addRollouts, addGitops, addArtifacts, addReleases, addTokens, addAudit];
+  const server = [
+    addAgents,
+    addFleets,
+    addRollouts,
+    addGitops,
+    addArtifacts,
+    addDepots,
+    addUpload,
+    addReleases,
+    addNotices,
+    addTokens,
+    addAudit,
+  ];
   for (const add of [...repository, ...server]) add(program, context);
   inherit(program);
   try {

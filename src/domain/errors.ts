@@ -374,6 +374,12 @@ export const ERRORS = {
     tell: "nobody",
     says: (d: { want: number; got: number }) => `the transfer ended after ${d.got} of ${d.want} bytes`,
   },
+  depot_offset: {
+    status: 409,
+    handling: "retry",
+    tell: "nobody",
+    says: (d: { sent: number; have: number }) => `the body begins at ${d.sent}, the depot has ${d.have} bytes`,
+  },
   depot_config_needed: {
     status: 428,
     handling: "halt",
@@ -442,6 +448,19 @@ export const ERRORS = {
     tell: "caller",
     says: (d: { asset: string; received: number }) =>
       `${d.received} bytes of ${d.asset} are here; send what follows them`,
+  },
+  upload_cut: {
+    status: 400,
+    handling: "retry",
+    tell: "caller",
+    says: (d: { because: string }) =>
+      `the piece was cut (${d.because}); what came is kept: open the upload again to go on`,
+  },
+  upload_refused: {
+    status: 422,
+    handling: "halt",
+    tell: "caller",
+    says: (d: { asset: string; code: string; because: string }) => `${d.asset} is refused: ${d.because} (${d.code})`,
   },
   upload_busy: {
     status: 409,

@@ -36,10 +36,9 @@ export const releaseKey = ({ distribution, version }: ReleaseName): string => `$
 const NAMED = 5;
 
 async function read(db: Db, only: ReleaseName | null): Promise<(ReleaseName & ReleaseUser)[]> {
-  const { rows: pins } = await db.query<{ there: boolean }>("select to_regclass('release_pins') is not null as there");
   const { rows } = await db.query<ReleaseName & ReleaseUser>(
     `with used as (
-       ${IN_GIT} union all ${IN_ROLLOUTS} union all ${AT_HOSTS} ${pins[0]?.there === true ? `union all ${PINNED}` : ""}
+       ${IN_GIT} union all ${IN_ROLLOUTS} union all ${AT_HOSTS} union all ${PINNED}
      ), numbered as (
        select *, row_number() over (partition by distribution, version, kind order by what) as n,
          count(*) over (partition by distribution, version, kind)::int as of

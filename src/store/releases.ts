@@ -11,7 +11,10 @@ import { notify, type Db } from "./database.ts";
 import { appendEvent } from "./events.ts";
 import { openNotice } from "./notices.ts";
 import { refreshState } from "./rollout-state.ts";
+import { lockRelease } from "./pins.ts";
+import { usersOf, type ReleaseUser } from "./release-users.ts";
 import { lockFleet, readRollout } from "./rollouts.ts";
+import { unwantRelease } from "./wanted-set.ts";
 
 export type ReleaseName = { distribution: string; version: string };
 export type ReleaseRow = ReleaseName & {
@@ -92,6 +95,42 @@ async function changeHolds(
     await refreshState(tx, fleet, n, now);
   }
   return rows;
+}
+
+export type Deletion = { changed: boolean; archives: number; users: ReleaseUser[] };
+
+/**
+ * Afterwards depots keep nothing of this release, unless another one has the same bytes; a fetch or an upload brings it
+ * back. What was verified stays known, so that the version never comes back with other bytes. `users` not empty: refused,
+ * they need it. Undefined: there is no such release. Call it inside a transaction.
+ */
+export async function deleteRelease(
+  tx: Db,
+  it: ReleaseName,
+  entry: HoldEntry,
+  now: Date,
+): Promise<Deletion | undefined> {
+  if (!(await lockRelease(tx, it))) return undefined;
+  // no snapshot comes into force, and so nothing new is planned, between the look and the removal
+  await tx.query("select from gitops_state for share");
+  // an offer of it that is being opened ends first, and is seen below; a later one finds it removed (migration 0024)
+  await tx.query("select from artifacts where distribution = $1 and version = $2 order by id for update", [
+    it.distribution,
+    it.version,
+  ]);
+  const users = await usersOf(tx, it);
+  if (users.length > 0) return { changed: false, archives: 0, users };
+  const archives = await unwantRelease(tx, it, `deletion of ${it.distribution} ${it.version}`);
+  const { rowCount } = await tx.query(
+    "delete from artifacts where distribution = $1 and version = $2 and verification is null and state = 'failed'",
+    [it.distribution, it.version],
+  );
+  const changed = archives > 0 || (rowCount ?? 0) > 0;
+  const object = `release/${it.distribution}/${it.version}`;
+  const detail = { reason: entry.reason, changed, archives };
+  await appendAudit(tx, { principal: entry.by, action: "release.delete", object, outcome: "accepted", detail }, now);
+  if (changed) await appendEvent(tx, "depots", { kind: "release", ...it, state: "release.delete" });
+  return { changed, archives, users };
 }
 
 async function record(

@@ -4,14 +4,51 @@
  * that it outlives the transaction and dies with the process).
  */
 import type pg from "pg";
+import { failure } from "../domain/errors.ts";
 import type { Db, Pool } from "./database.ts";
 
 const LOCK_SPACE = 7_319_044;
+const UPLOAD_LOCK_SPACE = 7_319_045;
 
 /** Runs `work` while no other process stages or releases this digest. */
-export async function withStagingLock<T>(
+export const withStagingLock = <T>(
   pool: Pool,
   sha256: string,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> =>
+  withLock(
+    pool,
+    sha256,
+    async (client, key) => void (await client.query("select pg_advisory_lock($1, $2)", [LOCK_SPACE, key])),
+    LOCK_SPACE,
+    work,
+  );
+
+/** Runs `work` as the only writer of the partial upload of this digest; fails with `upload_busy` when there is one. */
+export const withUploadLock = <T>(
+  pool: Pool,
+  { fileName, sha256 }: { fileName: string; sha256: string },
+  work: () => Promise<T>,
+): Promise<T> =>
+  withLock(
+    pool,
+    sha256,
+    async (client, key) => {
+      const { rows } = await client.query<{ ours: boolean }>("select pg_try_advisory_lock($1, $2) as ours", [
+        UPLOAD_LOCK_SPACE,
+        key,
+      ]);
+      if (rows[0]?.ours !== true) throw failure("upload_busy", { asset: fileName });
+    },
+    UPLOAD_LOCK_SPACE,
+    work,
+  );
+
+async function withLock<T>(
+  pool: Pool,
+  sha256: string,
+  take: (client: pg.PoolClient, key: number) => Promise<void>,
+  space: number,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
@@ -21,10 +58,13 @@ export async function withStagingLock<T>(
   const onLost = (error: Error): void => void (broken = error);
   client.on("error", onLost);
   try {
-    await client.query("select pg_advisory_lock($1, $2)", [LOCK_SPACE, key]);
-    return await work(client);
+    await take(client, key);
+    try {
+      return await work(client);
+    } finally {
+      await client.query("select pg_advisory_unlock($1, $2)", [space, key]).catch(onLost);
+    }
   } finally {
-    await client.query("select pg_advisory_unlock($1, $2)", [LOCK_SPACE, key]).catch(onLost);
     client.off("error", onLost);
     client.release(broken);
   }
@@ -60,7 +100,7 @@ export async function stagingHolders(db: Db): Promise<string[]> {
 /**
  * Digests staged at `holder` that may be released (contract, step 4): every wanted artifact of each release that has
  * them is listed by `minCopies` nodes that answered this execution at this generation. What no artifact wants any more
- * goes as well.
+ * goes as well, unless a fetch or an upload that is not finished has staged it.
  */
 export async function releasable(
   db: Db,
@@ -78,7 +118,8 @@ export async function releasable(
      where s.holder = $1 and not exists (
        select 1 from counts mine join counts release using (distribution, version)
        where mine.sha256 = s.sha256 and release.n < $4)
-       and not exists (select 1 from artifacts f where f.sha256 = s.sha256 and not f.wanted and f.state = 'fetching')`,
+       and not exists (select 1 from artifacts f where f.sha256 = s.sha256 and not f.wanted and f.state = 'fetching')
+       and not exists (select 1 from uploads u where s.sha256 = any(u.digests))`,
     [holder, proof.execution, proof.generation, proof.minCopies],
   );
   return rows.map((row) => row.sha256);

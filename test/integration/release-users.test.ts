@@ -94,6 +94,18 @@ test("an open offer", async () => {
   expect(await users("0.158.0")).toEqual([]);
 });
 
+test("a pin, as long as it lasts", async () => {
+  await sql(
+    `insert into release_pins (distribution, version, by, reason, at, until) values
+       ('otelcol-contrib', '0.157.0', 'ada', 'the way back', now(), null),
+       ('otelcol-contrib', '0.156.0', 'ada', '', now(), now() + interval '1 hour'),
+       ('otelcol-contrib', '0.155.0', 'ada', 'over', now(), now() - interval '1 second')`,
+  );
+  expect(await users("0.157.0")).toEqual([{ kind: "pin", what: "ada: the way back" }]);
+  expect(await users("0.156.0")).toEqual([{ kind: "pin", what: "ada" }]);
+  expect(await users("0.155.0")).toEqual([]);
+});
+
 test("of every release at once: the same", async () => {
   await insertHosts(database.pool);
   await insertSnapshot(database.pool);

@@ -1,19 +1,24 @@
 /** Routes of the parts that check their own credentials, or reach depots and Temporal. */
 import type { Logger } from "pino";
 import type { ApiDeps } from "../../api/app.ts";
+import { createStaging } from "../../activities/artifact-staging.ts";
+import { createUploadStore } from "../../activities/artifact-upload.ts";
 import { createDepotClients } from "../../activities/depot-clients.ts";
-import { createGitSyncPoke } from "../../api/gitops-poke.ts";
+import { createGitSyncPoke, createReplicationPoke } from "../../api/gitops-poke.ts";
 import { createRefresh } from "../../api/refresh-rollouts.ts";
 import { releaseRoutes } from "../../api/routes/releases.ts";
 import { agentCommandRoutes } from "../../api/routes/agent-commands.ts";
 import { agentConfigRoutes } from "../../api/routes/agent-config.ts";
 import { artifactContentRoutes } from "../../api/routes/artifact-content.ts";
 import { artifactRoutes } from "../../api/routes/artifacts.ts";
+import { uploadRoutes } from "../../api/routes/upload.ts";
 import { gitopsWebhookRoutes } from "../../api/routes/gitops-webhook.ts";
 import { gitopsRoutes } from "../../api/routes/gitops.ts";
 import { createArtifactStreams } from "../../api/stream-artifact.ts";
 import { createDepotReader } from "../../depot/client.ts";
+import { CONTRACT_DEFAULTS } from "../../domain/brand.ts";
 import type { ServerSettings } from "../../domain/config/server-config.ts";
+import type { Pool } from "../../store/database.ts";
 import { downloadSources } from "../../store/downloads.ts";
 import { secretOf, type Shared } from "./load.ts";
 
@@ -48,9 +53,20 @@ export async function createPlugins(
         pool,
         now,
         minCopies: artifacts.minCopies,
+        keepForMs: artifacts.keepForMs,
+        wakeReplication: createReplicationPoke(client),
         depotClient: (address) => nodes.of(address),
       }),
       releaseRoutes({ pool, now, refresh: createRefresh(client, log) }),
+      uploadRoutes({
+        pool,
+        now,
+        log,
+        staging: uploadsOn(artifacts.stagingDir, pool),
+        signing: artifacts,
+        minCopies: artifacts.minCopies,
+        poke: createReplicationPoke(client),
+      }),
     ],
     ownCredential: [
       gitopsWebhookRoutes({ ...git, secret: async () => webhookSecret && secretOf(webhookSecret) }),
@@ -58,4 +74,14 @@ export async function createPlugins(
     ],
     root: [],
   };
+}
+
+/** The staging folder that a worker on this host prepared; archives are staged under that worker's name. */
+function uploadsOn(folder: string, pool: Pool) {
+  const maxBytes = CONTRACT_DEFAULTS.maxArchiveBytes;
+  return createUploadStore({
+    folder,
+    pool,
+    stagingFor: (holder) => createStaging({ folder, holder, pool, maxBytes }),
+  });
 }

@@ -44,6 +44,26 @@ export const releaseTag = (version: string): string => `v${version}`;
 export const assetName = ({ distribution, version, os, arch }: ArtifactRef): string =>
   `${distribution}_${version}_${os}_${arch}.tar.gz`;
 
+const ASSET = /^([^_/]+)_([^_/]+)_([^_/.]+)_([^_/.]+)\.tar\.gz$/;
+
+/**
+ * What an archive's name says it is, or what is wrong with it. Only a name that `assetName` could have made is read:
+ * `otelcol_1.0.0_linux_x64.tar.gz` is of no platform, although an agent may call its own so.
+ */
+export function parseAssetName(
+  name: string,
+):
+  | { ok: true; ref: ArtifactRef }
+  | { ok: false; because: "name" }
+  | { ok: false; because: "platform"; platform: string } {
+  const [, distribution = "", version = "", os = "", arch = ""] = ASSET.exec(name) ?? [];
+  if (!DISTRIBUTION.test(distribution) || !VERSION.test(version)) return { ok: false, because: "name" };
+  const platform = platformOf(os, arch);
+  if (platform === undefined || platform.os !== os || platform.arch !== arch)
+    return { ok: false, because: "platform", platform: platformText({ os, arch }) };
+  return { ok: true, ref: { distribution, version, os, arch } };
+}
+
 export type AssetUrls = { archive: string; checksum: string; bundle: string };
 
 /** The three files of an asset below `sourceBaseUrl`, in the upstream layout. */

@@ -50,12 +50,14 @@ export type ServerSettings = {
     downloadTokenTtlMs: number;
     agentBaseUrls: string[];
     minCopies: number;
-    maxConcurrentDownloads: number;
-    stagingDir: string;
-  };
-  agents: { heartbeatIntervalMs: number; offlineAfterMs: number; forgetAfterMs: number; acceptRate: number };
     /** How long a release stays after nothing needs it any more. */
     keepForMs: number;
+    maxConcurrentDownloads: number;
+    stagingDir: string;
+    /** How long a worker that is told to end waits for the replication of what it has staged. */
+    drainTimeoutMs: number;
+  };
+  agents: { heartbeatIntervalMs: number; offlineAfterMs: number; forgetAfterMs: number; acceptRate: number };
   /** Which secrets executors may use, and below which URLs. */
   executors: { secrets: SecretRules };
   auth: { apiTokens: boolean };
@@ -284,8 +286,10 @@ function toSettings(it: ServerFile, overrides: Overrides): ServerSettings {
       downloadTokenTtlMs: artifacts.downloadTokenTtl,
       agentBaseUrls: artifacts.agentBaseUrls.map((url) => url.replace(/\/+$/, "")),
       minCopies: artifacts.minCopies,
+      keepForMs: artifacts.keepFor,
       maxConcurrentDownloads: artifacts.maxConcurrentDownloads,
       stagingDir: artifacts.stagingDir,
+      drainTimeoutMs: artifacts.drainTimeout,
     },
     agents: {
       heartbeatIntervalMs: agents.heartbeatInterval,
@@ -294,7 +298,6 @@ function toSettings(it: ServerFile, overrides: Overrides): ServerSettings {
       acceptRate: agents.acceptRate,
     },
     executors: { secrets: secretRulesOf(it) },
-      keepForMs: artifacts.keepFor,
     auth: it.auth,
     depots: { controlToken: must(secretOf(depots, "controlToken")), readToken: must(secretOf(depots, "readToken")) },
     database: {

@@ -76,14 +76,15 @@ export const serverSchema = z.strictObject({
     agentBaseUrls: z.array(text).default([]),
     allowInsecureAgentBaseUrls: z.boolean().default(false),
     minCopies: count.default(CONTRACT_DEFAULTS.minCopies),
+    keepFor: duration("30d"),
     maxConcurrentDownloads: count.default(200),
     stagingDir: text,
+    drainTimeout: duration("30m"),
   }),
   agents: section({
     heartbeatInterval: duration("30s"),
     offlineAfter: duration("70s"),
     forgetAfter: duration("30d"),
-    keepFor: duration("30d"),
     acceptRate: count.default(200),
   }).prefault({}),
   executors: section({

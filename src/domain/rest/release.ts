@@ -27,3 +27,9 @@ export const releaseChange = z.object({
   changed: z.boolean(),
   rollouts: z.array(z.string()).describe("that stopped, or go on: FLEET/N"),
 });
+export const releaseDeleted = z.object({
+  distribution: z.string(),
+  version: z.string(),
+  changed: z.boolean(),
+  archives: z.int().describe("that depots remove after their grace time"),
+});
