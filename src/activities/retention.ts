@@ -38,7 +38,7 @@ async function applyRetention({ pool, now, keepForMs, log }: RetentionDeps): Pro
   let { generation } = await readWantedSet(pool);
   await noteNeeds(pool, await keptReleases(pool), now());
   const facts = await keptReleases(pool);
-  const { chosen, more } = chooseExpired(facts, now(), { keepForMs, atOnce: AT_ONCE });
+  const { chosen, more } = chooseExpired(facts, now().getTime(), { keepForMs, atOnce: AT_ONCE });
   const run: RetentionRun = { deleted: [], kept: facts.length, more };
   for (const { distribution, version } of chosen) {
     const release = { distribution, version };

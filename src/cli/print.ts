@@ -28,6 +28,17 @@ const plain = (value: string | number | null | undefined): string =>
   // oxlint-disable-next-line no-control-regex -- exactly those are replaced
   String(value ?? "-").replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, "\uFFFD");
 
+/** `1 node`, `3 nodes`. */
+export const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
+
+/** Bytes for people: `812 B`, `14.2 MiB`, `3.1 GiB`. */
+export function sizeText(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, Math.abs(bytes))) / 10)));
+  const value = bytes / 1024 ** power;
+  return `${power === 0 ? value : value.toFixed(1)} ${units[power]}`;
+}
+
 /** `2026-11-29T02:14:07.123Z` → `2026-11-29 02:14:07Z`. */
 export const shortTime = (time: string | null): string =>
   time === null ? "-" : time.replace("T", " ").replace(/\.\d+Z$/, "Z");

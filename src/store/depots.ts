@@ -14,6 +14,9 @@ export type DepotRow = {
   readUrl: string;
   state: "active" | "draining" | "removed";
   answeredAt: Date | null;
+  unansweredSince: Date | null;
+  /** Of one that drains. */
+  drain: { by: string; reason: string; at: string } | null;
   /** Why it did not answer, or did not accept our configuration; null when it did. */
   error: string | null;
   generation: number | null;
@@ -23,7 +26,7 @@ export type DepotRow = {
 
 const SELECT = `
   select d.node_id as "nodeId", d.zone, d.control_url as "controlUrl", d.read_url as "readUrl", d.state,
-    d.answered_at as "answeredAt", d.error, d.generation::float8 as generation, d.disks,
+    d.answered_at as "answeredAt", d.unanswered_since as "unansweredSince", d.drain, d.error, d.generation::float8 as generation, d.disks,
     (select count(*)::int from copies c where c.node_id = d.node_id) as copies
   from depots d`;
 

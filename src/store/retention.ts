@@ -18,10 +18,10 @@ export type KeptRelease = ReleaseFacts & {
 };
 
 const FACTS = `
-  select r.distribution, r.version, r.unneeded_since as "unneededSince", count(*)::int as archives,
+  select r.distribution, r.version, extract(epoch from r.unneeded_since)::float8 * 1000 as "unneededSinceMs", count(*)::int as archives,
     sum(a.size_bytes)::float8 as bytes,
-    greatest(max(a.verified_at), (select max(o.closed_at) from offers o join artifacts f on f.id = o.artifact
-      where f.distribution = r.distribution and f.version = r.version)) as "touchedAt",
+    extract(epoch from greatest(max(a.verified_at), (select max(o.closed_at) from offers o join artifacts f
+      on f.id = o.artifact where f.distribution = r.distribution and f.version = r.version)))::float8 * 1000 as "touchedAtMs",
     (select jsonb_build_object('by', p.by, 'reason', p.reason, 'at', p.at, 'until', p.until) from release_pins p
       where p.distribution = r.distribution and p.version = r.version) as pin
   from releases r join artifacts a using (distribution, version)
@@ -79,10 +79,14 @@ export async function removeExpired(
   if (current.rows[0]?.generation !== generation) return "moved";
   const facts = await keptRelease(tx, it);
   if (facts === undefined) return "moved";
-  const decision = retain(facts, now, keepForMs);
+  const decision = retain(facts, now.getTime(), keepForMs);
   if (decision.do !== "delete") return "needed";
   await unwantRelease(tx, it, `retention of ${it.distribution} ${it.version}`);
-  const detail = { unneededSince: decision.since.toISOString(), archives: facts.archives, bytes: facts.bytes };
+  const detail = {
+    unneededSince: new Date(decision.sinceMs).toISOString(),
+    archives: facts.archives,
+    bytes: facts.bytes,
+  };
   const object = `release/${it.distribution}/${it.version}`;
   await appendAudit(tx, { principal: "system", action: "release.expire", object, outcome: "accepted", detail }, now);
   await appendEvent(tx, "depots", { kind: "release", ...nameOf(it), state: "expire" });

@@ -21,6 +21,8 @@ beforeAll(async () => {
         pool,
         now: () => new Date(),
         minCopies: 3,
+        keepForMs: 30 * 86_400_000,
+        wakeReplication: async () => undefined,
         depotClient: () => {
           throw new Error("no node is asked here");
         },

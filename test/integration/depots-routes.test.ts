@@ -12,6 +12,7 @@ const SHA = "ab".repeat(32);
 const DEPOT = { nodeId: "d1", zone: "eu", controlUrl: "http://127.0.0.1:1", readUrl: "http://127.0.0.1:2" };
 let api: TestApi;
 let adopted: string[];
+const woken: string[] = [];
 const scrubbed: string[] = [];
 const STATUS: NodeStatus = {
   config: { generation: 3, wanted: 2, complete: 1, partial: 1, missing: 0 },
@@ -36,7 +37,16 @@ beforeAll(async () => {
   const status = async () => STATUS;
   const depotClient = () => ({ adopt, scrub, status }) as unknown as DepotClient;
   api = await createTestApi({
-    guarded: (pool) => [artifactRoutes({ pool, now: () => new Date(), minCopies: 2, depotClient })],
+    guarded: (pool) => [
+      artifactRoutes({
+        pool,
+        now: () => new Date(),
+        minCopies: 2,
+        keepForMs: 30 * 86_400_000,
+        wakeReplication: async (cause) => void woken.push(cause),
+        depotClient,
+      }),
+    ],
   });
   const made = await api.database.pool.query<{ id: string }>(
     `insert into artifacts (distribution, version, os, arch, file_name, source_url, sha256, size_bytes, state, wanted, verification)

@@ -1,28 +1,35 @@
-/** Artifacts with what their signatures proved and where their copies are; depots: list and add. */
+/** Artifacts: what their signatures proved, where their copies are and what became of them. Depots and retention beside it. */
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { z } from "zod";
 import { platformText } from "../../domain/artifact/asset.ts";
+import { replicationWord, type CopyCounts } from "../../domain/artifact/replication-word.ts";
 import { failure } from "../../domain/errors.ts";
 import * as rest from "../../domain/rest/artifact.ts";
+import * as depotRest from "../../domain/rest/depot.ts";
 import { problems } from "../../domain/rest/problem.ts";
 import type { DepotClient } from "../../depot/client.ts";
 import { artifactById, listArtifacts, type ArtifactRow } from "../../store/artifacts.ts";
-import { appendAudit } from "../../store/audit.ts";
 import { copiesOf, type CopyRow } from "../../store/artifact-copies.ts";
-import { transaction, type Pool } from "../../store/database.ts";
-import { listDepots, listExecutions, readWantedSet, registerDepot, type DepotRow } from "../../store/depots.ts";
-import { principalOf, type Principal } from "../auth.ts";
+import type { Pool } from "../../store/database.ts";
+import { copyMatrix } from "../../store/depot-view.ts";
+import { copyCounts, readHistory, releasesOf } from "../../store/replication-history.ts";
 import { depotCalls } from "./depot-calls.ts";
+import { depotRoutes } from "./depots.ts";
+import { retentionRoutes } from "./retention.ts";
 
 export type ArtifactRouteDeps = {
   pool: Pool;
   now: () => Date;
   minCopies: number;
+  /** How long a release stays after the last need. */
+  keepForMs: number;
   /** A client of a node, for what a person asks of it. */
   depotClient: (address: { controlUrl: string; readUrl: string }) => DepotClient;
+  /** Asks for an execution now. Rejects when Temporal does not answer: the watchdog starts one some minutes later. */
+  wakeReplication: (cause: string) => Promise<void>;
 };
-const EXECUTIONS_SHOWN = 20;
 const tags = ["artifacts"];
+const MATRIX_ROWS = 2_000;
 
 export const artifactRoutes =
   (deps: ArtifactRouteDeps): FastifyPluginAsyncZod =>
@@ -31,10 +38,7 @@ export const artifactRoutes =
       method: "GET",
       url: "/artifacts",
       schema: { tags, summary: "List artifacts", response: { ...problems, 200: rest.artifactList } },
-      handler: async () => {
-        const rows = await listArtifacts(deps.pool);
-        return { items: await showArtifacts(deps, rows) };
-      },
+      handler: async () => ({ items: await showArtifacts(deps, await listArtifacts(deps.pool)) }),
     });
     app.route({
       method: "GET",
@@ -52,75 +56,84 @@ export const artifactRoutes =
         return shown;
       },
     });
+    replicationRoutes(deps, app);
     depotRoutes(deps, app);
     depotCalls(deps, app);
+    retentionRoutes(deps, app);
   };
 
-function depotRoutes(deps: ArtifactRouteDeps, app: Parameters<FastifyPluginAsyncZod>[0]): void {
-  const { pool } = deps;
+function replicationRoutes({ pool }: ArtifactRouteDeps, app: Parameters<FastifyPluginAsyncZod>[0]): void {
   app.route({
     method: "GET",
-    url: "/depots",
+    url: "/replication/matrix",
     schema: {
       tags,
-      summary: "List depots and the newest executions of replication",
-      response: { ...problems, 200: rest.depotList },
+      summary: "Who has what: wanted artifacts by nodes, one character each",
+      response: { ...problems, 200: depotRest.copyMatrix },
     },
     handler: async () => {
-      const { generation, artifacts } = await readWantedSet(pool);
-      const [depots, executions] = await Promise.all([listDepots(pool), listExecutions(pool, EXECUTIONS_SHOWN)]);
-      const items = depots.map(showDepot);
-      const shown = executions.map((it) => ({
-        ...it,
-        startedAt: it.startedAt.toISOString(),
-        finishedAt: it.finishedAt?.toISOString() ?? null,
-      }));
-      return { generation, wanted: artifacts.length, minCopies: deps.minCopies, items, executions: shown };
+      const { nodes, total, rows } = await copyMatrix(pool, MATRIX_ROWS);
+      return { nodes, total, rows: rows.map(({ names, ...row }) => ({ ...row, artifacts: names })) };
     },
   });
   app.route({
-    method: "POST",
-    url: "/depots",
-    config: { access: "admin" },
+    method: "GET",
+    url: "/replication/history",
     schema: {
       tags,
-      summary: "Add a depot, or move one to new addresses",
-      body: rest.depotBody,
-      response: { ...problems, 200: rest.depotAdded },
+      summary: "What became of copies and nodes, newest first: of an artifact, of a node, or all",
+      querystring: depotRest.historyQuery,
+      response: { ...problems, 200: depotRest.replicationHistory },
     },
-    handler: async (request) => addDepot(deps, request.body, principalOf(request)),
+    handler: async ({ query }) => showHistory(pool, query),
   });
 }
 
-async function addDepot({ pool, now }: ArtifactRouteDeps, body: z.output<typeof rest.depotBody>, principal: Principal) {
-  const changed = await transaction(pool, async (tx) => {
-    if (!(await registerDepot(tx, body))) return false;
-    const entry = { principal: principal.name, action: "depot.add", object: body.nodeId, outcome: "accepted" } as const;
-    await appendAudit(tx, { ...entry, detail: { ...body } }, now());
-    return true;
+async function showHistory(pool: Pool, { before, sha256, node, limit }: z.output<typeof depotRest.historyQuery>) {
+  const rows = await readHistory(pool, {
+    ...(sha256 !== undefined && { sha256 }),
+    ...(node !== undefined && { node }),
+    before: before === undefined ? undefined : BigInt(before),
+    limit,
   });
-  return { nodeId: body.nodeId, changed };
+  const names = await releasesOf(
+    pool,
+    rows.flatMap((row) => row.sha256 ?? []),
+  );
+  return {
+    items: rows.map((row) => ({
+      ...row,
+      id: String(row.id),
+      at: row.at.toISOString(),
+      artifacts: names.get(row.sha256 ?? "") ?? [],
+    })),
+  };
 }
 
 async function showArtifacts({ pool, minCopies }: ArtifactRouteDeps, rows: ArtifactRow[]) {
-  const [copies, depots] = await Promise.all([
+  const [copies, counts] = await Promise.all([
     copiesOf(
       pool,
       rows.map((row) => row.id),
     ),
-    listDepots(pool),
+    copyCounts(
+      pool,
+      rows.flatMap((row) => row.sha256 ?? []),
+    ),
   ]);
-  const answering = depots.filter(isAnswering).length;
-  return rows.map((row) => showArtifact(row, copies.get(row.id) ?? { nodes: [], staged: [] }, answering, minCopies));
+  return rows.map((row) =>
+    showArtifact(row, copies.get(row.id) ?? NO_COPIES, counts.get(row.sha256 ?? "") ?? NO_COUNTS, minCopies),
+  );
 }
+const NO_COPIES: CopyRow = { nodes: [], staged: [], since: null };
+const NO_COUNTS: CopyCounts = { have: 0, lacking: 0, silent: 0, staged: 0, pending: 0 };
 
 function showArtifact(
   row: ArtifactRow,
-  { nodes, staged }: CopyRow,
-  answering: number,
+  { nodes, staged, since }: CopyRow,
+  counts: CopyCounts,
   minCopies: number,
 ): z.output<typeof rest.artifact> {
-  const have = nodes.filter((node) => node.answering).length;
   const { id, distribution, version, fileName, sha256, sizeBytes, sourceUrl, state, verification } = row;
   return {
     id,
@@ -137,29 +150,8 @@ function showArtifact(
     revoked: row.revokedReason,
     copies: nodes,
     staged,
-    replication: row.wanted ? replicationOf(have, answering, staged.length, minCopies) : "none",
+    replication: replicationWord(row.wanted, counts, minCopies),
+    since: row.wanted ? (since?.toISOString() ?? null) : null,
+    counts,
   };
 }
-
-/** "replicated" is never said while an answering node lacks it. */
-function replicationOf(have: number, answering: number, staged: number, minCopies: number) {
-  if (have === 0) return staged > 0 ? "none" : "lost";
-  if (have < answering) return "partial";
-  return have < minCopies ? "degraded" : "replicated";
-}
-
-const isAnswering = ({ answeredAt, error }: DepotRow): boolean => answeredAt !== null && error === null;
-
-const showDepot = (depot: DepotRow): z.output<typeof rest.depot> => ({
-  nodeId: depot.nodeId,
-  zone: depot.zone,
-  controlUrl: depot.controlUrl,
-  readUrl: depot.readUrl,
-  state: depot.state,
-  answering: isAnswering(depot),
-  answeredAt: depot.answeredAt?.toISOString() ?? null,
-  error: depot.error,
-  generation: depot.generation,
-  disks: depot.disks,
-  copies: depot.copies,
-});
