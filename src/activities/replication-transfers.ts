@@ -32,10 +32,12 @@ export async function pushStaged(deps: ReplicationDeps, it: Omit<NodeWork, "node
 
 /** Puts what is staged on this host to the node. Everything it was to do has ended afterwards. */
 export async function pushNode(deps: ReplicationDeps, task: NodeWork): Promise<void> {
-  await work(deps, task, "put", PUTS_AT_ONCE, async (client, row) => {
-    const { size, body } = await deps.staging.open(row.sha256);
+  await work(deps, task, "put", PUTS_AT_ONCE, async (client, row, tries) => {
+    // after a cut it goes on where the node has it to
+    const offset = tries > 1 ? await client.partial(row.sha256) : 0;
+    const { size, body } = await deps.staging.open(row.sha256, offset);
     try {
-      const answer = await client.put(row.sha256, task, size, body);
+      const answer = await client.put(row.sha256, task, size, body, offset);
       return { disks: answer.successful_writes, bytes: size, usedSource: deps.staging.holder };
     } catch (error) {
       // either the way or our own copy is bad; the latter must not stay
@@ -64,7 +66,7 @@ export async function pullNode(deps: ReplicationDeps, task: NodeWork): Promise<v
 }
 
 type Made = { disks: number; bytes: number; usedSource: string };
-type OneTransfer = (client: DepotClient, row: rows.WorkRow) => Promise<Made>;
+type OneTransfer = (client: DepotClient, row: rows.WorkRow, tries: number) => Promise<Made>;
 
 /** Does the node's pending work of one kind, a few pieces at once, each with a bounded number of tries. */
 async function work(
@@ -111,7 +113,7 @@ async function oneWork(
 ): Promise<Failure | undefined> {
   for (let tries = 1; ; tries++) {
     try {
-      const { disks, ...made } = await transfer(client, row);
+      const { disks, ...made } = await transfer(client, row, tries);
       await transaction(deps.pool, async (tx) => {
         await rows.copyMade(tx, task.node, row.sha256, disks);
         await rows.endWork(tx, keyOf(task, row), { state: "done", tries, ...made });

@@ -32,7 +32,10 @@ export type DepotClient = {
   list(): Promise<wire.DepotList>;
   /** What it has of exactly this sorted set, in its order. Fails with `depot_set` when it keeps another. */
   listOf(artifacts: readonly string[]): Promise<ListOf>;
-  put(sha256: string, fence: Fence, size: number, body: Readable): Promise<wire.PutAnswer>;
+  /** `body` has the bytes from `offset` on, of which `size` is the whole. */
+  put(sha256: string, fence: Fence, size: number, body: Readable, offset?: number): Promise<wire.PutAnswer>;
+  /** Bytes that an earlier put, which was cut, left at the node: the next one may go on there. */
+  partial(sha256: string): Promise<number>;
   /** Resolves once the source answered; the copy goes on as the job. */
   copyFromDepot(sha256: string, fence: Fence, depotBaseUrl: string): Promise<{ job: string }>;
   /** The state of a job, waiting up to `waitMs` for its end. */
@@ -59,28 +62,25 @@ export function createDepotClient({ controlUrl, readUrl }: DepotAddress, options
     const headers = bearer(options.tokens.control, init.headers);
     return readAll(url, await send(url, { dispatcher, ...init, headers }));
   };
-  const control = async <S extends z.ZodType>(path: string, schema: S, init: Init): Promise<z.infer<S>> =>
-    parse(base + path, schema, await tell(path, init));
+  const control: Ask = async (path, schema, init) => parse(base + path, schema, await tell(path, init));
   return {
     putConfig: (config, peers) =>
       putConfig((body, init) => tell(wire.PATHS.config, { ...json("PUT", body), ...init }), config, peers),
     list: () => control(wire.PATHS.list, wire.listAnswer, { method: "GET" }),
-    listOf: async (artifacts) => {
-      const path = `${wire.PATHS.list}?format=bitmap&digest=${wire.setDigest(artifacts)}`;
-      const { bits, ...said } = await control(path, wire.bitsAnswer, { method: "GET" });
-      const copies = unpackCopies(Buffer.from(bits, "base64"), artifacts.length);
-      if (copies === undefined)
-        throw unreachable(base, new Error(`its bits are not about ${artifacts.length} artifacts`));
-      return { ...said, copies };
-    },
-    put: (sha256, fence, size, body) =>
+    listOf: (artifacts) => listOf(base, control, artifacts),
+    partial: async (sha256) => (await control(wire.PATHS.partial(sha256), wire.partialAnswer, { method: "GET" })).bytes,
+    put: (sha256, fence, size, body, offset = 0) =>
       withIdleAbort(idleMs, body, (guarded, signal) =>
-        control(`${wire.PATHS.put(sha256)}?generation=${fence.generation}`, wire.putAnswer, {
+        control(`${wire.PATHS.put(sha256)}?generation=${fence.generation}&offset=${offset}`, wire.putAnswer, {
           method: "PUT",
           body: guarded,
           signal,
           headersTimeout: 3 * idleMs,
-          headers: { ...fenced(fence), "content-type": "application/octet-stream", "content-length": String(size) },
+          headers: {
+            ...fenced(fence),
+            "content-type": "application/octet-stream",
+            "content-length": String(size - offset),
+          },
         }),
       ),
     copyFromDepot: (sha256, fence, depotBaseUrl) =>
@@ -172,6 +172,16 @@ const json = (method: Dispatcher.HttpMethod, value: unknown, headers: Headers = 
 });
 const bearer = (token: string, headers: Headers = {}): Headers => ({ ...headers, authorization: `Bearer ${token}` });
 const fenced = ({ epoch }: Fence): Headers => ({ [wire.EPOCH_HEADER]: epoch });
+
+type Ask = <S extends z.ZodType>(path: string, schema: S, init: Init) => Promise<z.infer<S>>;
+
+async function listOf(base: string, ask: Ask, artifacts: readonly string[]): Promise<ListOf> {
+  const path = `${wire.PATHS.list}?format=bitmap&digest=${wire.setDigest(artifacts)}`;
+  const { bits, ...said } = await ask(path, wire.bitsAnswer, { method: "GET" });
+  const copies = unpackCopies(Buffer.from(bits, "base64"), artifacts.length);
+  if (copies !== undefined) return { ...said, copies };
+  throw unreachable(base, new Error(`its bits are not about ${artifacts.length} artifacts`));
+}
 
 /** A node confirms from memory: one that does not is away, and costs whoever waits for it no more than this. */
 const CONFIRM_MS = 4_000;

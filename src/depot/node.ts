@@ -34,7 +34,10 @@ export type DepotNode = {
   listBits(digest: string): Promise<DepotBits>;
   /** How it stands, also while no configuration is trusted. */
   status(): Promise<NodeStatus>;
-  put(sha256: string, fence: Fence, size: number | undefined, body: Readable): Promise<PutAnswer>;
+  /** `offset`: the body goes on after what an earlier put left (`partial`); `size` is that of the body. */
+  put(sha256: string, fence: Fence, size: number | undefined, body: Readable, offset?: number): Promise<PutAnswer>;
+  /** Bytes that an earlier transfer of it left here. */
+  partial(sha256: string): Promise<number>;
   /** Resolves once the source answered. The source must be a registered node. */
   copyFromDepot(sha256: string, fence: Fence, depotBaseUrl: string): Promise<Job>;
   job(id: string, waitMs: number): Promise<Job | undefined>;
@@ -100,17 +103,16 @@ export function createDepotNode(options: NodeOptions): DepotNode {
       transfers: transfers.running().map(({ sha256, bytes }) => ({ sha256, bytes })),
       scrub: scrub.status(),
     }),
-    put: async (sha256, fence, size, body) => {
+    put: async (sha256, fence, size, body, offset = 0) => {
       admit(fence, sha256);
-      const known = state.trusted().sizes.get(sha256) ?? size;
-      return transfers.put({ sha256, generation: fence.generation, size: known }, body);
+      const known = state.trusted().sizes.get(sha256) ?? (size === undefined ? undefined : size + offset);
+      return transfers.put({ sha256, generation: fence.generation, size: known }, body, offset);
     },
+    partial: (sha256) => transfers.partial(sha256),
     copyFromDepot: async (sha256, fence, depotBaseUrl) => {
       admit(fence, sha256);
-      const origin = URL.parse(depotBaseUrl)?.origin ?? "(no URL)";
       const { entry, sizes } = state.trusted();
-      if (!entry.peers.some((peer) => new URL(peer).origin === origin))
-        throw failure("depot_source_refused", { origin });
+      const origin = peerOf(entry.peers, depotBaseUrl);
       const landing = { sha256, generation: fence.generation, size: sizes.get(sha256) };
       return transfers.copy(landing, options.readFrom(origin));
     },
@@ -158,6 +160,9 @@ function assemble(options: NodeOptions) {
     locks,
     gate,
     wanted: () => state.wanted(),
+    catchUp: async () => {
+      if (state.isBehind()) await gate.alone(() => state.catchUp());
+    },
     diskReturned: (disk) => gate.alone(() => state.meet(disk)),
     trashGraceMs: options.trashGraceMs,
     everyMs: options.reconcileEveryMs,
@@ -165,6 +170,13 @@ function assemble(options: NodeOptions) {
     log,
   });
   return { state, store, gate, disks, transfers, reconciler, admit };
+}
+
+/** The origin of a registered node; nobody else is ever asked for a copy (invariant 18). */
+function peerOf(peers: Peers, url: string): string {
+  const origin = URL.parse(url)?.origin ?? "(no URL)";
+  if (!peers.some((peer) => new URL(peer).origin === origin)) throw failure("depot_source_refused", { origin });
+  return origin;
 }
 
 async function tryDisk(disk: Disk, log: NodeOptions["log"]): Promise<void> {

@@ -16,6 +16,7 @@ import {
   copyBody,
   adoptBody,
   listQuery,
+  putQuery,
   scrubBody,
   EPOCH_HEADER,
   type Job,
@@ -57,8 +58,16 @@ export function buildControlServer(node: DepotNode, options: ListenerOptions): F
   app.put("/artifacts/:sha256", (request) => {
     const length = Number(request.headers["content-length"] ?? Number.NaN);
     const body = request.body instanceof Readable ? request.body : Readable.from([]);
-    return node.put(digestOf(request), fenceOf(request), Number.isSafeInteger(length) ? length : undefined, body);
+    const { offset } = read(putQuery, request.query);
+    return node.put(
+      digestOf(request),
+      fenceOf(request),
+      Number.isSafeInteger(length) ? length : undefined,
+      body,
+      offset,
+    );
   });
+  app.get("/artifacts/:sha256/partial", async (request) => ({ bytes: await node.partial(digestOf(request)) }));
   app.post("/artifacts/:sha256/copy-from-depot", async (request, reply) => {
     const { depot_base_url } = read(copyBody, request.body);
     const job = await node.copyFromDepot(digestOf(request), fenceOf(request), depot_base_url);

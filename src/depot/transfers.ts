@@ -3,6 +3,7 @@
  * asked again at the moment it would.
  */
 import type { Readable } from "node:stream";
+import { setTimeout as timeout } from "node:timers/promises";
 import { failure, type Failure } from "../domain/errors.ts";
 import type { ReadAnswer } from "./client.ts";
 import type { DiskStore } from "./disk-store.ts";
@@ -24,7 +25,10 @@ export type ReadSource = (sha256: string, offset: number, signal: AbortSignal) =
 type Landing = { sha256: string; generation: number; size: number | undefined };
 
 export type Transfers = {
-  put(landing: Landing, body: Readable): Promise<PutAnswer>;
+  /** `offset`: the body goes on after that many bytes, which an earlier put left here. */
+  put(landing: Landing, body: Readable, offset?: number): Promise<PutAnswer>;
+  /** Bytes that an earlier transfer left, once it has ended. */
+  partial(sha256: string): Promise<number>;
   /** Resolves once the source answered; the job tells the rest. */
   copy(landing: Landing, read: ReadSource): Promise<Job>;
   /** The job, after its end or `waitMs`; undefined when it is not known (any more). */
@@ -40,22 +44,6 @@ export function createTransfers(deps: Deps): Transfers {
   const flights = createFlights({ slots, datasets: store.disks.length, log });
   const partials = createPartials();
 
-  const receive = async (landing: Landing, body: Readable, job: Job): Promise<PutAnswer> => {
-    const there = await present(store, landing);
-    if (there !== undefined) {
-      body.resume();
-      return there;
-    }
-    await partials.take(landing.sha256)?.discard();
-    const upload = await store.begin();
-    try {
-      const cut = await drainInto(body, upload, () => (job.bytes = upload.bytes()));
-      if (cut !== undefined && landing.size === undefined) throw cut;
-      return await land(deps, landing, upload);
-    } finally {
-      await upload.discard();
-    }
-  };
   const fetch = async (landing: Landing, read: ReadSource, job: Job, started: () => void): Promise<PutAnswer> => {
     const there = await present(store, landing);
     if (there !== undefined) return there;
@@ -74,11 +62,17 @@ export function createTransfers(deps: Deps): Transfers {
     }
   };
   return {
-    put: (landing, body) => {
+    put: (landing, body, offset = 0) => {
       const running = flights.running(landing.sha256);
-      if (running === undefined) return flights.begin(landing.sha256, (job) => receive(landing, body, job)).done;
+      if (running === undefined)
+        return flights.begin(landing.sha256, (job) => receive({ ...deps, partials }, landing, { body, offset }, job))
+          .done;
       body.resume(); // the bytes come in already; the answer is that transfer's
       return running.done;
+    },
+    partial: async (sha256) => {
+      await Promise.race([Promise.allSettled([flights.running(sha256)?.done]), timeout(PARTIAL_WAIT_MS)]);
+      return flights.running(sha256) === undefined ? partials.bytes(sha256) : 0;
     },
     copy: async (landing, read) => {
       const { sha256 } = landing;
@@ -96,6 +90,35 @@ export function createTransfers(deps: Deps): Transfers {
   };
 }
 
+/** What a put brings: bytes from `offset` on. */
+type Incoming = { body: Readable; offset: number };
+
+async function receive(
+  deps: Deps & { partials: ReturnType<typeof createPartials> },
+  landing: Landing,
+  { body, offset }: Incoming,
+  job: Job,
+): Promise<PutAnswer> {
+  const { store, partials } = deps;
+  const there = await present(store, landing);
+  if (there !== undefined) {
+    body.resume();
+    return there;
+  }
+  const upload = await partials.goOn(landing.sha256, offset, () => store.begin());
+  let kept = false;
+  try {
+    const cut = await drainInto(body, upload, () => (job.bytes = upload.bytes()));
+    if (cut !== undefined && landing.size === undefined) throw cut;
+    // cut: the next put goes on there
+    kept = cut !== undefined && upload.bytes() > 0 && upload.bytes() < (landing.size ?? 0);
+    if (kept) partials.keep(landing.sha256, upload);
+    return await land(deps, landing, upload);
+  } finally {
+    if (!kept) await upload.discard();
+  }
+}
+
 /** All healthy disks have it already, with the right bytes: nothing needs to come in. */
 async function present(store: DiskStore, { sha256, size }: Landing): Promise<PutAnswer | undefined> {
   const have = await store.copies(sha256, size);
@@ -111,6 +134,8 @@ async function land(deps: Deps, { sha256, generation, size }: Landing, upload: U
 }
 
 const PARTIAL_MS = 600_000;
+/** How long a question waits for a transfer that is just being cut. */
+const PARTIAL_WAIT_MS = 3_000;
 
 /** What was written before the last source gave up, kept a while for the next one. */
 function createPartials() {
@@ -123,6 +148,15 @@ function createPartials() {
   };
   return {
     take,
+    bytes: (sha256: string): number => kept.get(sha256)?.upload.bytes() ?? 0,
+    /** What was kept when it has exactly `offset` bytes; a new upload for 0. */
+    goOn: async (sha256: string, offset: number, begin: () => Promise<Upload>): Promise<Upload> => {
+      const upload = take(sha256);
+      if (offset > 0 && upload?.bytes() === offset) return upload;
+      await upload?.discard();
+      if (offset > 0) throw failure("depot_offset", { sent: offset, have: upload?.bytes() ?? 0 });
+      return begin();
+    },
     keep: (sha256: string, upload: Upload): void => {
       const expiry = setTimeout(() => void take(sha256)?.discard(), PARTIAL_MS).unref();
       kept.set(sha256, { upload, expiry });

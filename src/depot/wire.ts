@@ -11,6 +11,7 @@ export const PATHS = {
   config: "/artifacts-config",
   list: "/artifacts",
   put: (sha256: string): string => `/artifacts/${sha256}`,
+  partial: (sha256: string): string => `/artifacts/${sha256}/partial`,
   copy: (sha256: string): string => `/artifacts/${sha256}/copy-from-depot`,
   job: (id: string): string => `/jobs/${id}`,
   adopt: "/adopt",
@@ -68,6 +69,9 @@ export const listAnswer = z.object({
 });
 /** The same in two bits per artifact, in the order of the set that `?digest=` names (`packCopies`, base64). */
 export const bitsAnswer = listAnswer.omit({ list: true }).extend({ bits: z.base64() });
+/** A put whose predecessor was cut goes on after the bytes that `partial` says are there. */
+export const putQuery = z.object({ offset: z.coerce.number().int().nonnegative().default(0) });
+export const partialAnswer = z.object({ bytes: z.int().nonnegative() });
 export const putAnswer = z.object({ datasets: z.int(), successful_writes: z.int() });
 export const copyBody = z.strictObject({ depot_base_url: z.url() });
 export const copyAnswer = z.object({ job: z.string() });

@@ -30,12 +30,17 @@ export type DepotProcess = {
   status(): Promise<string>;
 };
 
-/** A group of nodes below one temporary folder. `remove` ends and removes them all. */
-export async function startDepots(count: number): Promise<{ depots: DepotProcess[]; remove(): Promise<void> }> {
+/** A group of nodes below one temporary folder, with more settings if they are given. `remove` ends and removes them all. */
+export async function startDepots(
+  count: number,
+  settings: object = {},
+): Promise<{ depots: DepotProcess[]; remove(): Promise<void> }> {
   const root = await mkdtemp(join(tmpdir(), "myriarch-depots-"));
   await writeFile(join(root, "control"), TOKENS.control);
   await writeFile(join(root, "read"), TOKENS.read);
-  const depots = await Promise.all(Array.from({ length: count }, (_, i) => startDepot(root, `depot-${i + 1}`)));
+  const depots = await Promise.all(
+    Array.from({ length: count }, (_, i) => startDepot(root, `depot-${i + 1}`, settings)),
+  );
   return {
     depots,
     remove: async () => {
@@ -45,7 +50,7 @@ export async function startDepots(count: number): Promise<{ depots: DepotProcess
   };
 }
 
-async function startDepot(root: string, nodeId: string): Promise<DepotProcess> {
+async function startDepot(root: string, nodeId: string, settings: object): Promise<DepotProcess> {
   const folder = join(root, nodeId);
   const disks = [join(folder, "disk-a"), join(folder, "disk-b")];
   await mkdir(folder);
@@ -64,7 +69,7 @@ async function startDepot(root: string, nodeId: string): Promise<DepotProcess> {
         tokenFile: join(root, tokenFile),
       });
       const control = listen(ports.control, "control");
-      await writeFile(config, stringify({ nodeId, disks, control, read: listen(ports.read, "read") }));
+      await writeFile(config, stringify({ ...settings, nodeId, disks, control, read: listen(ports.read, "read") }));
       child = spawn(process.execPath, [SCRIPT, "--config", config], { stdio: ["ignore", "pipe", "pipe"] });
       child.stderr?.on("data", (text: Buffer) => (stderr += text.toString()));
       const line = await firstLine(child, () => stderr);
@@ -74,7 +79,13 @@ async function startDepot(root: string, nodeId: string): Promise<DepotProcess> {
       ports = { control: Number(new URL(ready.control).port), read: Number(new URL(ready.read).port) };
       await writeFile(
         config,
-        stringify({ nodeId, disks, control: listen(ports.control, "control"), read: listen(ports.read, "read") }),
+        stringify({
+          ...settings,
+          nodeId,
+          disks,
+          control: listen(ports.control, "control"),
+          read: listen(ports.read, "read"),
+        }),
       );
     },
     kill: async () => {
