@@ -50,7 +50,13 @@ export type LedgerState =
 
 type Read<T> = { is: "read"; value: T } | { is: "none" } | { is: "unreadable"; why: string };
 type OnDisk = { path: string; config: Read<LedgerEntry>; epoch: Read<string>; holds: Read<z.infer<typeof holds>> };
-export type Loaded = { state: LedgerState; holds: Holds; doubts: string[] };
+export type Loaded = {
+  state: LedgerState;
+  holds: Holds;
+  /** Disks that do not have the configuration that counts. */
+  behind: Disk[];
+  doubts: string[];
+};
 
 /**
  * Reads every disk. Where only some can say what the configuration is (a disk is missing, new, or its file damaged),
@@ -68,12 +74,20 @@ export async function loadLedger(disks: readonly Disk[]): Promise<Loaded> {
   const doubts = found.flatMap(({ path, config, epoch }) => doubtsOf(config, epoch).map((why) => `${path}: ${why}`));
   const lostHolds = found.flatMap(({ path, holds: read }) => doubtsOf(read).map((why) => `${path}: ${why}`));
   const held = found.flatMap(({ holds: read }) => (read.is === "read" ? [read.value] : []));
+  const newest = newestOf(entries);
   return {
+    behind: disks.filter((_, i) => !isSame(found[i]?.config, newest)),
     state: together(disks.length, entries, epochs, join(found[0]?.path ?? "", CONFIG), doubts),
     holds: newestHolds([...entries, ...held]),
     doubts: [...doubts, ...lostHolds],
   };
 }
+
+const newestOf = (entries: readonly LedgerEntry[]): LedgerEntry | undefined =>
+  entries.toSorted((a, b) => b.generation - a.generation)[0];
+
+const isSame = (read: Read<LedgerEntry> | undefined, newest: LedgerEntry | undefined): boolean =>
+  read?.is === "read" && read.value.generation === newest?.generation && read.value.digest === newest.digest;
 
 function together(
   disks: number,
@@ -84,7 +98,7 @@ function together(
 ): LedgerState {
   if (epochs.size > 1) return { kind: "unreadable", path };
   const [epoch] = epochs;
-  const newest = entries.toSorted((a, b) => b.generation - a.generation)[0];
+  const newest = newestOf(entries);
   if (newest !== undefined) {
     const certain = entries.length === disks;
     const keepUpTo = certain ? newest.keepUpTo : Math.max(newest.generation, newest.keepUpTo ?? 0);

@@ -22,15 +22,17 @@ export class ConfigState {
   #inForce: InForce | undefined;
   #holds: Holds = NO_HOLDS;
   #hasFiles = false;
+  /** Disks without the configuration in force: killed in the middle, they were full, or it was damaged there. */
+  #behind = new Set<Disk>();
 
   constructor(disks: readonly Disk[], log: Log) {
     this.#disks = disks;
     this.#log = log;
   }
 
-  /** Reads what the disks say. */
+  /** Reads what the disks say, and tells those that know less. */
   async load(): Promise<void> {
-    const { state, holds, doubts } = await loadLedger(this.#disks);
+    const { state, holds, behind, doubts } = await loadLedger(this.#disks);
     if (doubts.length > 0) this.#log("the configuration on some disks cannot be read", { doubts });
     this.#ledger = state;
     this.#holds = holds;
@@ -38,6 +40,22 @@ export class ConfigState {
     if (state.kind !== "known") return;
     const sameAge = holds.generation === state.entry.generation;
     this.#publish(sameAge ? { ...state.entry, held: holds.held } : state.entry);
+    this.#behind = new Set(behind);
+    await this.catchUp();
+  }
+
+  isBehind(): boolean {
+    return this.#healthy().some((disk) => this.#behind.has(disk));
+  }
+
+  /**
+   * Writes the configuration in force on the disks that lack it: what is acknowledged must not hang on one disk. Those
+   * that cannot take it now are asked again the next time.
+   */
+  async catchUp(): Promise<void> {
+    const disks = this.#healthy().filter((disk) => this.#behind.has(disk));
+    if (disks.length === 0 || this.#inForce === undefined) return;
+    for (const disk of await saveLedger(disks, this.#inForce.entry)) this.#behind.delete(disk);
   }
 
   /** Takes the whole configuration. Whether anything changed; refusals are failures. */
@@ -99,7 +117,10 @@ export class ConfigState {
     const theirs = state.kind === "known" ? state.entry.epoch : state.epoch;
     if (theirs !== undefined && theirs !== entry.epoch) disk.eject(`it belongs to another installation (${theirs})`);
     else if (state.kind === "known" && state.entry.generation > entry.generation) await this.#save(state.entry);
-    else await saveLedger([disk], entry);
+    else {
+      this.#behind.add(disk);
+      await this.catchUp();
+    }
   }
 
   /** Undefined when there never was one; fails while it is unreadable. */
@@ -158,6 +179,7 @@ export class ConfigState {
     if (targets.length === 0) throw failure("depot_no_disk", undefined);
     const durable = await saveLedger(targets, entry);
     if (durable.length === 0) throw failure("depot_io", { message: "no disk took the configuration" });
+    this.#behind = new Set(this.#disks.filter((disk) => !durable.includes(disk)));
     this.#publish(entry);
   }
 

@@ -35,9 +35,14 @@ export type DiskStore = {
   /** Disks that hold the artifact, at the right size when it is known. */
   copies(sha256: string, size?: number): Promise<Disk[]>;
   begin(): Promise<Upload>;
-  /** Gives a finished upload its name. Resolves with the disks on which that is durable; fails when there is none. */
+  /**
+   * Gives a finished upload its name. Resolves with the disks on which that is durable; fails when there is none. On the
+   * others the name may be there all the same: it counts after `settle`.
+   */
   commit(sha256: string, prepared: readonly Prepared[]): Promise<Disk[]>;
-  /** The first disk where it opens; undefined when no disk has it. */
+  /** Reads again what a failed commit may have left on a disk that is well: right copies count from then on. */
+  settle(disk: Disk): Promise<void>;
+  /** Undefined when no disk has it. A disk that fails before the first byte is replaced by its sibling. */
   open(sha256: string, size?: number): Promise<OpenedArtifact | undefined>;
   /** Reads all of one copy; a wrong one is put aside. Whether it was right. */
   verify(sha256: string, disk: Disk): Promise<boolean>;
@@ -58,8 +63,11 @@ export function createDiskStore(disks: readonly Disk[], locks: Locks, log: Log):
   const beingWritten: BeingWritten = new Set();
   let damaged: (sha256: string) => void = () => undefined;
   const healthy = (): Disk[] => disks.filter((disk) => disk.failure() === undefined);
+  const unsure = createUnsure();
+  const sizeOn: SizeOn = (disk, sha256) =>
+    unsure.has(disk, sha256) ? Promise.resolve(undefined) : statOn(disk, sha256);
   const quarantine: Quarantine = async (sha256, disk) => {
-    if (!(await putAside(locks, sha256, disk))) return;
+    if ((await skipFailing(putAside(locks, sha256, disk))) !== true) return;
     log("a copy had wrong bytes and was put aside", { sha256, disk: disk.path });
     damaged(sha256);
   };
@@ -68,7 +76,14 @@ export function createDiskStore(disks: readonly Disk[], locks: Locks, log: Log):
     disks,
     healthy,
     begin: () => begin(healthy()),
-    commit,
+    commit: (sha256, prepared) => commit(sha256, prepared, unsure.add),
+    settle: async (disk) => {
+      for (const sha256 of unsure.on(disk)) {
+        const read = await skipFailing(digestOnDisk(disk, nameOn(disk, sha256)));
+        if (read !== undefined && read !== sha256) await quarantine(sha256, disk);
+        if (disk.failure() === undefined) unsure.forget(disk, sha256);
+      }
+    },
     copies: async (sha256, size) => {
       const sizes = await Promise.all(healthy().map(async (disk) => ({ disk, found: await sizeOn(disk, sha256) })));
       return sizes.flatMap(({ disk, found }) =>
@@ -76,14 +91,17 @@ export function createDiskStore(disks: readonly Disk[], locks: Locks, log: Log):
       );
     },
     open: async (sha256, size) => {
+      const have: { disk: Disk; found: number }[] = [];
       for (const disk of healthy()) {
         const found = await sizeOn(disk, sha256);
         if (found === undefined) continue;
-        if (size === undefined || found === size)
-          return { size: found, read: readerOf(disk, sha256, found, quarantine) };
-        await quarantine(sha256, disk);
+        if (size === undefined || found === size) have.push({ disk, found });
+        else await quarantine(sha256, disk);
       }
-      return undefined;
+      const first = have[0]?.found;
+      if (first === undefined) return undefined;
+      const alike = have.flatMap(({ disk, found }) => (found === first ? [disk] : []));
+      return { size: first, read: readerOfAny(alike, sha256, first, quarantine) };
     },
     verify: async (sha256, disk) => {
       const read = await skipFailing(digestOnDisk(disk, nameOn(disk, sha256)));
@@ -137,18 +155,38 @@ async function skipFailing<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-const sizeOn = (disk: Disk, sha256: string): Promise<number | undefined> =>
-  skipFailing(disk.run("stat", (fs) => fs.sizeOf(nameOn(disk, sha256))));
+type SizeOn = (disk: Disk, sha256: string) => Promise<number | undefined>;
+const statOn: SizeOn = (disk, sha256) => skipFailing(disk.run("stat", (fs) => fs.sizeOf(nameOn(disk, sha256))));
 
-async function commit(sha256: string, prepared: readonly Prepared[]): Promise<Disk[]> {
+/** Names that may or may not last: their commit failed on that disk. */
+function createUnsure() {
+  const names = new Map<Disk, Set<string>>();
+  return {
+    add: (disk: Disk, sha256: string): void => void names.set(disk, new Set(names.get(disk)).add(sha256)),
+    has: (disk: Disk, sha256: string): boolean => names.get(disk)?.has(sha256) === true,
+    on: (disk: Disk): string[] => [...(names.get(disk) ?? [])],
+    forget: (disk: Disk, sha256: string): void => void names.get(disk)?.delete(sha256),
+  };
+}
+
+async function commit(
+  sha256: string,
+  prepared: readonly Prepared[],
+  unsure: (disk: Disk, sha256: string) => void,
+): Promise<Disk[]> {
   const results = await Promise.allSettled(
-    prepared.map(({ disk, temp }) =>
-      disk.run("give its name", async (fs) => {
-        await fs.rename(temp, nameOn(disk, sha256));
-        await fs.syncFolder(disk.artifacts);
+    prepared.map(async ({ disk, temp }) => {
+      try {
+        await disk.run("give its name", async (fs) => {
+          await fs.rename(temp, nameOn(disk, sha256));
+          await fs.syncFolder(disk.artifacts);
+        });
         return disk;
-      }),
-    ),
+      } catch (error) {
+        unsure(disk, sha256);
+        throw error;
+      }
+    }),
   );
   const durable = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
   if (durable.length > 0) return durable;
@@ -169,13 +207,35 @@ const putAside = (locks: Locks, sha256: string, disk: Disk): Promise<boolean> =>
 
 type Quarantine = (sha256: string, disk: Disk) => Promise<void>;
 
+/** From the first disk that gives a byte; once one was passed on, a failure ends the reading. */
+const readerOfAny = (disks: readonly Disk[], sha256: string, size: number, quarantine: Quarantine) =>
+  async function* read(start: number, end: number): AsyncGenerator<Uint8Array> {
+    let last: DiskError | undefined;
+    for (const disk of disks) {
+      let hasBegun = false;
+      try {
+        for await (const piece of readerOf(disk, sha256, size, quarantine)(start, end)) {
+          hasBegun = true;
+          yield piece;
+        }
+        return;
+      } catch (error) {
+        if (hasBegun || !(error instanceof DiskError)) throw error;
+        last = error;
+      }
+    }
+    throw last ?? new Error("no disk to read from");
+  };
+
 const readerOf = (disk: Disk, sha256: string, size: number | undefined, quarantine: Quarantine) =>
   async function* read(start: number, end: number): AsyncGenerator<Uint8Array> {
     const whole = start === 0 && (size === undefined || end >= size);
     const hash = createHash("sha256");
     let kept: Uint8Array | undefined;
+    let left = size === undefined ? undefined : Math.min(end, size) - start;
     for await (const piece of piecesOf(disk, join(disk.artifacts, sha256), start, end)) {
       if (whole) hash.update(piece);
+      if (left !== undefined) left -= piece.length;
       if (kept !== undefined) yield kept;
       kept = piece;
     }
@@ -183,6 +243,7 @@ const readerOf = (disk: Disk, sha256: string, size: number | undefined, quaranti
       await quarantine(sha256, disk);
       throw new DiskError(disk.path, "read", new Error(`${sha256} has wrong bytes`));
     }
+    if (left !== undefined && left > 0) throw new DiskError(disk.path, "read", new Error(`${sha256} ends early`));
     if (kept !== undefined) yield kept;
   };
 

@@ -17,7 +17,10 @@ export type Disk = {
   failure(): string | undefined;
   /** Runs one operation, bounded in time. Anything but "no room" and "no such file" ejects the disk. */
   run<T>(what: string, work: (fs: DepotFs) => Promise<T>): Promise<T>;
-  /** Makes the folders and writes a byte; afterwards the disk is well, or the error says why not. */
+  /**
+   * Makes the folders, makes the names in them last, and writes a byte; afterwards the disk is well, or the error says
+   * why not.
+   */
   tryAgain(): Promise<void>;
   /** Takes it out, for a reason that the disk itself does not know. */
   eject(reason: string): void;
@@ -84,7 +87,10 @@ export function createDisk(path: string, fs: DepotFs, timeoutMs: number, onFailu
 }
 
 async function probe(fs: DepotFs, folders: readonly string[], path: string): Promise<void> {
-  for (const folder of folders) await fs.makeFolder(folder);
+  for (const folder of folders) {
+    await fs.makeFolder(folder);
+    await fs.syncFolder(folder);
+  }
   await fs.remove(path);
   const file = await fs.create(path);
   try {

@@ -9,7 +9,7 @@ export async function* piecesOf(disk: Disk, path: string, start = 0, end = Infin
   const file = await disk.run("open", (fs) => fs.open(path));
   try {
     for (let position = start; position < end;) {
-      const piece = new Uint8Array(Math.min(PIECE, end - position));
+      const piece = Buffer.allocUnsafe(Math.min(PIECE, end - position));
       const at = position;
       const count = await disk.run("read", () => file.read(piece, at));
       if (count === 0) return;

@@ -5,7 +5,7 @@
  * a file away is one critical section with its check (contract: "prior to each filesystem operation").
  */
 import { join } from "node:path";
-import type { Disk } from "./disk.ts";
+import { DiskError, type Disk } from "./disk.ts";
 import { artifactNames, type DiskStore } from "./disk-store.ts";
 import type { createGate, createHashLocks } from "./locks.ts";
 import { digestOnDisk } from "./pieces.ts";
@@ -23,7 +23,9 @@ type Deps = {
   locks: ReturnType<typeof createHashLocks>;
   gate: ReturnType<typeof createGate>;
   wanted: () => Wanted | undefined;
-  /** Writes the configuration on a disk that came back without it. */
+  /** Writes the configuration on disks that lack it. */
+  catchUp: () => Promise<void>;
+  /** The same for one that came back: it may know better. */
   diskReturned: (disk: Disk) => Promise<void>;
   trashGraceMs: number;
   everyMs: number;
@@ -45,6 +47,7 @@ export function createReconciler(deps: Deps): Reconciler {
   let closed = false;
 
   const pass = async (): Promise<void> => {
+    await deps.catchUp();
     for (const disk of deps.store.disks) {
       if (closed) return;
       try {
@@ -85,16 +88,29 @@ export function createReconciler(deps: Deps): Reconciler {
 }
 
 async function reconcileDisk(deps: Deps, disk: Disk, inTrashSince: Map<string, number>, first: boolean): Promise<void> {
+  if (await hasLostFolders(disk)) disk.eject("another disk is in its place");
   if (disk.failure() !== undefined) {
     await disk.tryAgain();
     await deps.diskReturned(disk);
     deps.log("a disk is well again", { disk: disk.path });
   }
+  await deps.store.settle(disk);
   await removeLeftovers(deps, disk, first);
   for (const name of await disk.run("list", (fs) => fs.list(disk.trash)))
     await settleTrash(deps, disk, name, inTrashSince);
   for (const sha256 of artifactNames(await disk.run("list", (fs) => fs.list(disk.artifacts))))
     await trashUnwanted(deps, disk, sha256);
+}
+
+/** Replaced by an empty one under the running process: what is missing is its folders, not one file. */
+async function hasLostFolders(disk: Disk): Promise<boolean> {
+  if (disk.failure() !== undefined) return false;
+  try {
+    await disk.run("list", (fs) => fs.list(disk.artifacts));
+    return false;
+  } catch (error) {
+    return error instanceof DiskError && error.missing;
+  }
 }
 
 const UPLOAD = /^[0-9a-f-]{36}$/;

@@ -9,12 +9,17 @@ export async function replaceFile(disk: Disk, name: string, content: object): Pr
   await disk.run(`write ${name}`, async (fs) => {
     const file = await fs.create(temp);
     try {
-      await file.append(Buffer.from(`${JSON.stringify(content)}\n`));
-      await file.sync();
-    } finally {
-      await file.close();
+      try {
+        await file.append(Buffer.from(`${JSON.stringify(content)}\n`));
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await fs.rename(temp, join(disk.path, name));
+    } catch (error) {
+      await fs.remove(temp).catch(() => undefined); // no room; a disk that fails is cleaned when it is back
+      throw error;
     }
-    await fs.rename(temp, join(disk.path, name));
     await fs.syncFolder(disk.path);
   });
 }

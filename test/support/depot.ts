@@ -49,7 +49,7 @@ export function faultyFs(fault: Fault): DepotFs {
 export const osError = (code: string): Error => Object.assign(new Error(`${code}: injected`), { code });
 
 /** A store that checks and then deletes, in two steps: configurations wait for each other only. */
-function unlocked(): NonNullable<Parameters<typeof createDepotNode>[0]["locking"]> {
+export function unlocked(): NonNullable<Parameters<typeof createDepotNode>[0]["locking"]> {
   const gate = createGate();
   return {
     locks: { hold: (_key, work) => work() },
