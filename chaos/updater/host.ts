@@ -103,7 +103,7 @@ export class ChaosHost {
   }
 
   /** Starts the updater, with a fault if one is given (`record`, `kill:7`, …); answers at once. */
-  start(fault?: string): void {
+  start(fault?: string, command: "run" | "recover" = "run"): void {
     this.session.forget();
     const env = {
       PATH: process.env["PATH"],
@@ -111,7 +111,7 @@ export class ChaosHost {
       NODE_ENV: "test",
       ...(fault === undefined ? {} : { MYRIARCH_FAULT: fault, MYRIARCH_FAULT_FILE: join(this.root, "points") }),
     };
-    const child = spawn(process.execPath, [this.world.program, "run", "--config", join(this.root, "updater.yaml")], {
+    const child = spawn(process.execPath, [this.world.program, command, "--config", join(this.root, "updater.yaml")], {
       env,
       stdio: ["ignore", "ignore", "pipe"],
     });
@@ -121,6 +121,13 @@ export class ChaosHost {
       this.session.changed.emit("change");
       return { code: code as number | null, signal: signal as NodeJS.Signals | null };
     });
+  }
+
+  /** Runs the command that repairs, to its end. */
+  async recover(fault?: string): Promise<Ending> {
+    this.start(fault, "recover");
+    await this.until("recover ends", () => false);
+    return await this.end();
   }
 
   get alive(): boolean {

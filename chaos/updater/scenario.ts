@@ -5,15 +5,15 @@
 import { setTimeout } from "node:timers/promises";
 import { isOutcome, type UpdateAttempt } from "../../src/domain/update/health-report.ts";
 import type { FaultPoint } from "../../src/updater/fault-points.ts";
-import { ChaosHost, type Activation } from "./host.ts";
+import { ChaosHost, type Activation, type Ending } from "./host.ts";
 import { BY_HAND, FOLLOWING, HEALTHY, UNHEALTHY } from "./programs.ts";
 import type { World } from "./world.ts";
 
 export type ChaosWorld = Awaited<ReturnType<typeof World.open>>;
 export const OFFERED = [HEALTHY, UNHEALTHY, FOLLOWING] as const;
 
-/** `recovery…`: the fault strikes the start after a kill between activation and start. */
-export const KINDS = ["success", "rollback", "recovery", "recovery-back"] as const;
+/** `recovery…`: the fault strikes the start after a kill between activation and start; `command…`: the command `recover`. */
+export const KINDS = ["success", "rollback", "recovery", "recovery-back", "command", "command-back"] as const;
 export type Kind = (typeof KINDS)[number];
 export type Scenario = { name: string; kind: Kind; activation: Activation };
 export const SCENARIOS: readonly Scenario[] = KINDS.flatMap((kind) =>
@@ -31,8 +31,10 @@ export class Breach extends Error {
   override readonly name = "Breach";
 }
 
-const offeredIn = ({ kind }: Scenario): string => (kind === "success" || kind === "recovery" ? HEALTHY : UNHEALTHY);
-const isRecovery = ({ kind }: Scenario): boolean => kind.startsWith("recovery");
+const offeredIn = ({ kind }: Scenario): string => (kind === "rollback" || kind.endsWith("-back") ? UNHEALTHY : HEALTHY);
+const isCommand = ({ kind }: Scenario): boolean => kind.startsWith("command");
+/** Whether it begins on a host that was cut off. */
+const isRecovery = (it: Scenario): boolean => it.kind.startsWith("recovery") || isCommand(it);
 const HEALTH_TIMEOUT_MS = 10_000;
 const ACTIVATED = {
   symlink: "after rename <install>/current#1",
@@ -99,6 +101,7 @@ export class Stage {
 
   private async faulty(host: ChaosHost, fault: string): Promise<"killed" | "ended" | "gave up"> {
     if (!isRecovery(this.scenario)) return await this.attempt(host, fault);
+    if (isCommand(this.scenario)) return howItEnded(await host.recover(fault));
     host.start(fault);
     await host.until("told", () => host.session.told !== undefined);
     return await endingOf(host);
@@ -119,6 +122,7 @@ export class Stage {
     const before = host.session.told?.attempt;
     // a disk that takes nothing remembers nothing: then it is enough that the end was told
     const begun = fault === "kill" ? before !== undefined || isRecovery(this.scenario) : before && !hasEnded(before);
+    if (isCommand(this.scenario)) await recoverAgain(host);
     host.start();
     const told = await host.until("told", () => host.session.told !== undefined);
     demand(told, "the start after the fault does not come up");
@@ -159,8 +163,19 @@ export class Stage {
 
 const hasEnded = (attempt: UpdateAttempt | undefined): boolean => attempt !== undefined && isOutcome(attempt.status);
 
-async function endingOf(host: ChaosHost): Promise<"killed" | "ended" | "gave up"> {
-  const { code, signal } = await host.end();
+/** Without a fault the command repairs what it left, says so by its exit code, and leaves nothing running. */
+async function recoverAgain(host: ChaosHost): Promise<void> {
+  const { code, signal } = await host.recover();
+  demand(code === 0, `the second recover ends with ${signal ?? code}`);
+  demand(!host.journalExists, "the journal is still there after the second recover");
+  demand(host.active([BY_HAND.old, HEALTHY]) !== undefined, "after the second recover no healthy version is active");
+  const { supervisors, collectors } = await host.processes();
+  demand(supervisors.length + collectors.length === 0, "processes outlive the second recover");
+}
+
+const endingOf = async (host: ChaosHost): Promise<"killed" | "ended" | "gave up"> => howItEnded(await host.end());
+
+function howItEnded({ code, signal }: Ending): "killed" | "ended" | "gave up" {
   if (signal === "SIGKILL") return "killed";
   return code === 0 ? "ended" : "gave up";
 }

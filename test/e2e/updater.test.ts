@@ -173,3 +173,33 @@ describe("killed at a named point, the next start brings the old or the new vers
     if (status === "failed") expect(host.attempt?.error).toContain("interrupted");
   });
 });
+
+/** Each kind of moment of the command; `npm run chaos -- updater --scenario command-symlink` takes every single one. */
+const RECOVERING = [
+  { name: "stopped", at: "after stop#1", version: "0.161.0" },
+  { name: "started", at: "after start#1", version: "0.161.0" },
+  { name: "closed", at: "before unlink <state>/journal.json#1", version: "0.161.0" },
+  { name: "turned back", at: "after rename <install>/current#1", version: "0.160.0" },
+];
+
+describe("`recover` on a host that was cut off, killed itself, and run again", () => {
+  it.each(RECOVERING)("$name", async ({ at, version }) => {
+    const isBack = version === "0.160.0";
+    await host.start("after rename <install>/current#1");
+    await host.opamp.until("updater", () => host.opamp.stateOf(true).instanceUid !== undefined);
+    host.offer(isBack ? broken : good);
+    expect(await host.died()).toBe("SIGKILL");
+    expect((await host.recover(at)).signal).toBe("SIGKILL");
+    const { code, said } = await host.recover();
+    const repair = isBack ? "roll_back" : "finish";
+    expect([code, said]).toEqual([0, `v${version} is active and healthy (${repair})`]);
+    expect([host.active, host.journalExists]).toEqual([version, false]);
+    await host.untilProcesses({ supervisors: 0, collectors: 0 });
+    expect(await host.recover()).toEqual({ code: 0, signal: null, said: "nothing to recover" });
+    const before = host.opamp.messages.length;
+    await host.start();
+    await host.opamp.until("told", () => host.opamp.messages.slice(before).some(({ health }) => health !== undefined));
+    const status = isBack ? "rolled_back" : "failed";
+    expect(host.attempt).toMatchObject({ status, healthy: true });
+  });
+});

@@ -227,6 +227,19 @@ export class ProcessHost {
     if (code !== 0) throw new Error(said);
   }
 
+  /** Runs the command `recover` to its end; it is killed at the named point. */
+  async recover(killedAt?: string): Promise<{ code: number | null; signal: NodeJS.Signals | null; said: string }> {
+    const fault = killedAt === undefined ? {} : { MYRIARCH_FAULT: `kill:${killedAt}` };
+    const [program = "", ...args] = this.command.map((word) => (word === "run" ? "recover" : word));
+    const env = { ...this.env, NODE_ENV: "test", ...fault };
+    const child = spawn(program, args, { env, stdio: ["ignore", "pipe", "pipe"] });
+    let said = "";
+    child.stdout.on("data", (part: Buffer) => (said += part.toString()));
+    child.stderr.on("data", (part: Buffer) => (this.said += part.toString()));
+    await once(child, "close", { signal: AbortSignal.timeout(DEADLINE_MS) });
+    return { code: child.exitCode, signal: child.signalCode, said: said.trim() };
+  }
+
   offer(archive: Archive): void {
     const { instanceUid = "" } = this.opamp.stateOf(true);
     this.opamp.send(instanceUid, packageOffer(archive, this.archives.base));
