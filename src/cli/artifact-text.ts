@@ -56,14 +56,16 @@ const WORD_TEXT: Readonly<Record<ReplicationWord, (it: Artifact) => string>> = {
   none: (it) => (it.staged.length > 0 ? "staged, and on no depot yet" : "not kept on depots"),
   lost: () => "LOST: nobody has it; it is fetched again, or upload it again",
   unreachable: (it) => `only nodes that do not answer have it (${it.counts.silent})`,
-  degraded: (it) => `degraded: ${plural(it.counts.have, "node")} that answer have it, which is too few`,
-  partial: (it) => `${plural(it.counts.lacking, "node")} that answer lack it on a disk`,
-  healing: (it) => `${plural(it.counts.pending, "transfer")} of it are on their way`,
+  degraded: ({ counts: { have } }) =>
+    `degraded: only ${have === 1 ? "1 node that answers has" : `${have} nodes that answer have`} it`,
+  partial: ({ counts: { lacking } }) =>
+    `${lacking === 1 ? "1 node that answers lacks" : `${lacking} nodes that answer lack`} it on a disk`,
+  healing: (it) => `not everywhere, and ${plural(it.counts.pending, "transfer")} of it to come`,
   replicated: () => "every node that answers has it on every disk",
 };
 
 export function artifactText(it: Artifact, history: History): string {
-  const since = it.since === null ? "" : `, since ${shortTime(it.since)}`;
+  const since = it.since === null ? "" : ` (since ${shortTime(it.since)})`;
   const head = [
     `${it.distribution} ${it.version} ${it.platform}: ${WORD_TEXT[it.replication](it)}${since}`,
     `  file      ${it.fileName}${it.sizeBytes === null ? "" : `, ${sizeText(it.sizeBytes)}`}`,
@@ -105,7 +107,9 @@ export const historyText = (history: History): string =>
 /** What of the detail says more than the columns do. */
 function detailText({ copies, minCopies, error, disk, reason, by }: Record<string, unknown>): string {
   const parts = [
-    typeof copies === "number" && typeof minCopies === "number" ? `${copies} nodes, ${minCopies} wanted` : "",
+    typeof copies === "number" && typeof minCopies === "number"
+      ? `on ${plural(copies, "node")} of ${minCopies} at least`
+      : "",
     typeof disk === "string" ? disk : "",
     typeof error === "string" ? error : "",
     typeof by === "string" ? `by ${by}` : "",
@@ -151,7 +155,7 @@ export function retentionText({ items, keepForMs, at }: Retention): string {
         ["ARCHIVES", (it) => it.archives],
         ["SIZE", (it) => sizeText(it.bytes)],
         ["DECISION", (it) => it.decision],
-        ["WHY", (it) => it.says],
+        ["WHY", (it) => it.says.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, shortTime)],
       ],
       "",
     ),

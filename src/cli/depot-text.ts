@@ -9,6 +9,9 @@ type List = z.output<typeof depotList>;
 export function depotsText(list: List): string {
   const { items, executions } = list;
   const parts = [sentence(list), table(items, DEPOT_COLUMNS, "no depots are registered")];
+  const away = items.filter((it) => it.error !== null);
+  if (away.length > 0)
+    parts.push(away.map((it) => `${it.nodeId} since ${shortTime(it.unansweredSince)}: ${it.error}`).join("\n"));
   if (list.running !== null) parts.push(runningText(list.running));
   const last = executions.find(({ state }) => state !== "running");
   if (last !== undefined) parts.push(executionText(last));
@@ -25,7 +28,7 @@ function sentence({ items, wanted, generation, minCopies }: List): string {
   if (away.length > 0) says.push(`${away.map((it) => it.nodeId).join(", ")} ${away.length === 1 ? "does" : "do"} not`);
   const complete = short.length === 0 ? "everybody who answers has everything" : shortText(short);
   const few = answering.length < minCopies ? `; fewer than ${minCopies} answer, so everything is degraded` : "";
-  return `${says.join("; ")}. ${at}: ${answering.length === 0 ? "nobody answers" : complete}${few}`;
+  return `${says.join("; ")}${few}\n${at}: ${answering.length === 0 ? "nobody answers" : complete}`;
 }
 
 const shortText = (short: readonly Depot[]): string =>
@@ -35,14 +38,18 @@ const DEPOT_COLUMNS: Column<Depot>[] = [
   ["NODE", (it) => it.nodeId],
   ["ZONE", (it) => it.zone],
   ["STATE", (it) => it.state],
-  ["ANSWERS", (it) => (it.answering ? "yes" : `no: ${it.error ?? "not asked yet"}`)],
-  ["HAS", (it) => `${it.whole} of ${it.want}`],
+  // the code is enough in a table; the text is below it
+  ["ANSWERS", (it) => (it.answering ? "yes" : `no: ${it.error?.split(":")[0] ?? "not asked yet"}`)],
+  ["GENERATION", (it) => it.generation],
+  // what it had when it answered says nothing about now
+  ["HAS", (it) => (it.answering ? `${it.whole} of ${it.want}` : "?")],
   ["FREE", (it) => capacityText(it)],
   ["DISKS", (it) => disksText(it)],
   ["LAST ANSWER", (it) => shortTime(it.answeredAt)],
 ];
 
-function capacityText({ capacity }: Depot): string | null {
+function capacityText({ capacity, answering }: Depot): string | null {
+  if (!answering) return "?";
   if (capacity === null) return null;
   const { freeBytes, missingBytes, freeAfterBytes, releasesLeft } = capacity;
   if (freeAfterBytes < 0) return `${sizeText(freeBytes)}, ${sizeText(-freeAfterBytes)} TOO LITTLE`;
@@ -51,7 +58,8 @@ function capacityText({ capacity }: Depot): string | null {
 }
 
 /** Only what is not well needs its path. */
-function disksText({ disks }: Depot): string | null {
+function disksText({ disks, answering }: Depot): string | null {
+  if (!answering) return "?";
   if (disks.length === 0) return null;
   const bad = disks.filter(({ state }) => state !== "ok");
   const well = `${disks.length - bad.length} of ${disks.length} ok`;

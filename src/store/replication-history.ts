@@ -148,7 +148,7 @@ async function tell(tx: Db, changes: readonly Change[], minCopies: number, now: 
     entries.push({ kind: happened.kind, at: now, node: null, sha256, detail });
     if (happened.tell)
       await noteNotification(tx, {
-        key: `replication:${sha256}:${now.toISOString()}`,
+        key: `artifact_${happened.kind}:${sha256}:${now.toISOString()}`,
         kind: `artifact_${happened.kind}`,
         at: now,
         data: { sha256, ...detail },
