@@ -1,7 +1,7 @@
 /**
  * The bytes of an artifact from whoever has them: the staging of this host, else depots, the one with the fewest streams
- * of ours first. When a source dies in the middle the next one goes on at the same byte; when none is left the stream
- * breaks off, and is never padded.
+ * of ours first. When a source dies in the middle, or gives wrong bytes, the next one goes on at the same byte, and the
+ * host gets none of the wrong ones; when none is left the stream breaks off, and is never padded.
  */
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -9,98 +9,167 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import type { DepotReader } from "../depot/client.ts";
 import { failure } from "../domain/errors.ts";
+import { checkedPieces, createPieceSums, PIECE_BYTES, sumPieces, WrongBytes, type PieceSums } from "./piece-sums.ts";
 
+export type SourceFault = { sha256: string; node: string; offset: number; error: string };
 export type StreamDeps = {
   reader: DepotReader;
   /** Nodes that have the digest, best first. */
   sources: (sha256: string) => Promise<{ node: string; readUrl: string }[]>;
   /** Staging of a worker on this host. */
   stagingDir: string;
-  onSwitch: (fields: { sha256: string; node: string; offset: number; error: string }) => void;
+  nowMs: () => number;
+  /** A source failed; another one goes on. */
+  onSwitch: (fault: SourceFault) => void;
+  /** A source gave wrong bytes: no host got them, and it is asked last for a while. */
+  onWrong: (fault: SourceFault) => void;
 };
-type Piece = { sha256: string; start: number; end: number };
+/** `start` to `end` (not included) of the artifact of `sizeBytes`. */
+type Piece = { sha256: string; sizeBytes: number; start: number; end: number };
 type Opened = { node: string; body: Readable };
 
-/** Opens the first source; fails with `artifact_unavailable` when there is none. Afterwards the stream goes on alone. */
-export function createArtifactStreams(deps: StreamDeps) {
-  const streams = new Map<string, number>();
-  return async (piece: Piece, signal: AbortSignal): Promise<AsyncGenerator<Uint8Array>> => {
-    const tried = new Set<string>();
-    const next = (start: number): Promise<Opened | undefined> =>
-      openNext(deps, streams, tried, { ...piece, start }, signal);
-    const first = await next(piece.start);
-    if (first === undefined) throw failure("artifact_unavailable", { retryAfterS: RETRY_S });
-    return pieces(deps, streams, piece, first, next, signal);
-  };
-}
-
-async function openNext(
-  deps: StreamDeps,
-  streams: ReadonlyMap<string, number>,
-  tried: Set<string>,
-  { sha256, start }: Piece,
-  signal: AbortSignal,
-): Promise<Opened | undefined> {
-  if (!tried.has(STAGING)) {
-    tried.add(STAGING);
-    const staged = await openStaged(join(deps.stagingDir, sha256), start);
-    if (staged !== undefined) return { node: STAGING, body: staged };
-  }
-  for (;;) {
-    const rest = (await deps.sources(sha256)).filter(({ node }) => !tried.has(node));
-    const next = rest.toSorted((a, b) => (streams.get(a.node) ?? 0) - (streams.get(b.node) ?? 0))[0];
-    if (next === undefined) return undefined;
-    tried.add(next.node);
-    try {
-      return { node: next.node, body: (await deps.reader.read(next.readUrl, sha256, start, signal)).body };
-    } catch (error) {
-      signal.throwIfAborted();
-      deps.onSwitch({ sha256, node: next.node, offset: start, error: String(error) });
-    }
-  }
-}
-
-async function* pieces(
-  deps: StreamDeps,
-  streams: Map<string, number>,
-  piece: Piece,
-  first: Opened,
-  next: (start: number) => Promise<Opened | undefined>,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  const count = (node: string, by: number): void => void streams.set(node, (streams.get(node) ?? 0) + by);
-  let offset = piece.start;
-  for (let source: Opened | undefined = first; source !== undefined; source = await next(offset)) {
-    let why = "it ended early";
-    count(source.node, 1);
-    try {
-      for await (const chunk of source.body as AsyncIterable<Buffer>) {
-        const part = chunk.subarray(0, piece.end - offset);
-        offset += part.length;
-        yield part;
-        if (offset >= piece.end) return;
-      }
-    } catch (error) {
-      signal.throwIfAborted();
-      why = String(error);
-    } finally {
-      count(source.node, -1);
-      source.body.destroy();
-    }
-    deps.onSwitch({ sha256: piece.sha256, node: source.node, offset, error: why });
-  }
-  throw failure("artifact_unavailable", { retryAfterS: RETRY_S });
-}
-
+/** Artifacts whose sums are kept: 16 KiB per GiB of each. */
+const KNOWN_ARTIFACTS = 64;
+/** How long a source of wrong bytes is asked last: its own scrub, or the repair of the copy, comes meanwhile. */
+const DISTRUST_MS = 10 * 60_000;
 const STAGING = "(staging)";
 const RETRY_S = 10;
 
-async function openStaged(path: string, start: number): Promise<Readable | undefined> {
+/** Opens the first source; fails with `artifact_unavailable` when there is none. Afterwards the stream goes on alone. */
+export function createArtifactStreams(deps: StreamDeps) {
+  const sources = createSources(deps);
+  const sumsOf = createPieceSums(KNOWN_ARTIFACTS, (sha256, sizeBytes) => prove(sources, sha256, sizeBytes));
+  return async (piece: Piece, signal: AbortSignal): Promise<AsyncGenerator<Uint8Array>> => {
+    const sums = await sumsOf(piece.sha256, piece.sizeBytes);
+    signal.throwIfAborted();
+    const next = sources.of(piece, signal);
+    const start = piece.start - (piece.start % PIECE_BYTES);
+    const first = await next(start);
+    if (first === undefined) throw unavailable();
+    return stream(sources, piece, sums, start, first, next, signal);
+  };
+}
+
+const unavailable = () => failure("artifact_unavailable", { retryAfterS: RETRY_S });
+
+type Sources = ReturnType<typeof createSources>;
+
+/** Who is asked next, and what is remembered of those who were asked. */
+function createSources(deps: StreamDeps) {
+  const streams = new Map<string, number>();
+  const distrusted = new Map<string, number>();
+  const isDistrusted = (sha256: string, node: string): boolean =>
+    (distrusted.get(`${sha256} ${node}`) ?? 0) > deps.nowMs();
+  const faults = {
+    failed: deps.onSwitch,
+    wrong: (fault: SourceFault): void => {
+      for (const [key, until] of distrusted) if (until <= deps.nowMs()) distrusted.delete(key);
+      distrusted.set(`${fault.sha256} ${fault.node}`, deps.nowMs() + DISTRUST_MS);
+      deps.onWrong(fault);
+    },
+  };
+  return {
+    ...faults,
+    count: (node: string, by: number): void => void streams.set(node, (streams.get(node) ?? 0) + by),
+    /** Each call opens a source that was not asked before, at `start`. Undefined: none is left. */
+    of: ({ sha256, sizeBytes }: Pick<Piece, "sha256" | "sizeBytes">, signal?: AbortSignal) => {
+      const tried = new Set<string>();
+      const staging = { node: STAGING, readUrl: "" };
+      const rank = ({ node }: { node: string }): number =>
+        (isDistrusted(sha256, node) ? 1e9 : 0) + (node === STAGING ? -1 : (streams.get(node) ?? 0));
+      return async (start: number): Promise<Opened | undefined> => {
+        for (;;) {
+          const rest = [staging, ...(await deps.sources(sha256))].filter(({ node }) => !tried.has(node));
+          const next = rest.toSorted((a, b) => rank(a) - rank(b))[0];
+          if (next === undefined) return undefined;
+          tried.add(next.node);
+          const fault = { sha256, node: next.node, offset: start };
+          try {
+            const found = await open(deps, next, sha256, start, signal);
+            if (found === undefined) continue;
+            if (found.size === sizeBytes) return { node: next.node, body: found.body };
+            found.body.destroy();
+            faults.wrong({ ...fault, error: `it has ${found.size} of ${sizeBytes} bytes` });
+          } catch (error) {
+            signal?.throwIfAborted();
+            faults.failed({ ...fault, error: String(error) });
+          }
+        }
+      };
+    },
+  };
+}
+
+/** Undefined: staging does not have it, which is no fault. */
+async function open(
+  { reader, stagingDir }: StreamDeps,
+  { node, readUrl }: { node: string; readUrl: string },
+  sha256: string,
+  start: number,
+  signal: AbortSignal | undefined,
+): Promise<{ size: number; body: Readable } | undefined> {
+  if (node !== STAGING) return reader.read(readUrl, sha256, start, signal);
+  const path = join(stagingDir, sha256);
   try {
-    await stat(path);
-    return createReadStream(path, { start });
+    const { size } = await stat(path);
+    return { size, body: createReadStream(path, { start }) };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   }
+}
+
+/** Reads the artifact once, from the first source that has it right. */
+async function prove(sources: Sources, sha256: string, sizeBytes: number): Promise<PieceSums> {
+  const next = sources.of({ sha256, sizeBytes });
+  for (let source = await next(0); source !== undefined; source = await next(0)) {
+    const fault = { sha256, node: source.node, offset: 0 };
+    sources.count(source.node, 1);
+    try {
+      const found = await sumPieces(source.body as AsyncIterable<Buffer>, { sha256, sizeBytes });
+      if (!("wrong" in found)) return found;
+      sources.wrong({ ...fault, error: found.wrong });
+    } catch (error) {
+      sources.failed({ ...fault, error: String(error) });
+    } finally {
+      sources.count(source.node, -1);
+      source.body.destroy();
+    }
+  }
+  throw unavailable();
+}
+
+async function* stream(
+  sources: Sources,
+  piece: Piece,
+  sums: PieceSums,
+  start: number,
+  first: Opened,
+  next: (start: number) => Promise<Opened | undefined>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  let at = start; // everything before it was right and is sent
+  for (let source: Opened | undefined = first; source !== undefined; source = await next(at - (at % PIECE_BYTES))) {
+    let fault: Error = new Error("it ended early");
+    sources.count(source.node, 1);
+    try {
+      const body = source.body as AsyncIterable<Buffer>;
+      for await (const { offset, bytes } of checkedPieces(body, at - (at % PIECE_BYTES), sums)) {
+        const part = bytes.subarray(Math.max(0, Math.max(at, piece.start) - offset), piece.end - offset);
+        if (part.length > 0) yield part;
+        at = Math.max(at, offset + bytes.length);
+        if (at >= piece.end) return;
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      fault = error instanceof Error ? error : new Error(String(error));
+    } finally {
+      sources.count(source.node, -1);
+      source.body.destroy();
+    }
+    const told = { sha256: piece.sha256, node: source.node, offset: at, error: fault.message };
+    if (fault instanceof WrongBytes) sources.wrong(told);
+    else sources.failed(told);
+  }
+  throw unavailable();
 }

@@ -1,11 +1,13 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
 import { fastify, type FastifyInstance } from "fastify";
 import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { mintDownloadToken } from "../../src/api/download-token.ts";
 import { answerProblems } from "../../src/api/problem.ts";
 import { artifactContentRoutes } from "../../src/api/routes/artifact-content.ts";
-import { createArtifactStreams } from "../../src/api/stream-artifact.ts";
+import { createArtifactStreams, type SourceFault } from "../../src/api/stream-artifact.ts";
 import { createDepotReader, type DepotReader } from "../../src/depot/client.ts";
 import { artifactFor, type ArtifactRow } from "../../src/store/artifacts.ts";
 import { downloadSources } from "../../src/store/downloads.ts";
@@ -22,6 +24,8 @@ let app: FastifyInstance;
 let base: string;
 let agent: string;
 let clockMs = 0;
+let chance = 0;
+const wrong: SourceFault[] = [];
 const now = (): Date => new Date(Date.UTC(2027, 0, 1) + clockMs);
 
 beforeAll(async () => {
@@ -39,7 +43,9 @@ beforeAll(async () => {
     reader,
     sources: (sha256) => downloadSources(world.pool, sha256),
     stagingDir: world.stagingDir,
+    nowMs: () => now().getTime(),
     onSwitch: () => undefined,
+    onWrong: (fault) => void wrong.push(fault),
   });
   app = fastify();
   app.setValidatorCompiler(validatorCompiler);
@@ -53,6 +59,7 @@ beforeAll(async () => {
       downloadTokenTtlMs: TTL_MS,
       maxConcurrentDownloads: 2,
       now,
+      chance: () => chance,
     }),
     { prefix: "/api/v1" },
   );
@@ -81,8 +88,10 @@ const get = (
   bearer: string | undefined,
   headers: Record<string, string> = {},
   path = `${row.id}/content/${row.fileName}`,
+  method = "GET",
 ) =>
   fetch(`${base}/api/v1/artifacts/${path}`, {
+    method,
     headers: { ...(bearer && { authorization: `Bearer ${bearer}` }), ...headers },
   });
 const refused = async (answer: Promise<Response>): Promise<[number, string]> => {
@@ -96,6 +105,22 @@ const audited = async (): Promise<string[]> =>
       [`agent:${agent}`],
     )
   ).rows.map((entry) => entry.because);
+
+/** Changes one bit, as a disk does; again, and it is right again. */
+async function flipByte(path: string, at: number): Promise<void> {
+  const file = await open(path, "r+");
+  const byte = Buffer.alloc(1);
+  await file.read(byte, 0, 1, at);
+  byte.writeUInt8(byte.readUInt8(0) ^ 1, 0);
+  await file.write(byte, 0, 1, at);
+  await file.close();
+}
+async function readRange(path: string, at: number, length: number): Promise<Buffer> {
+  const file = await open(path, "r");
+  const { buffer } = await file.read(Buffer.alloc(length), 0, length, at);
+  await file.close();
+  return buffer;
+}
 
 describe("a download", () => {
   test("with the token of an open offer brings the very bytes", async () => {
@@ -121,6 +146,50 @@ describe("a download", () => {
     expect((await changed.arrayBuffer()).byteLength).toBe(row.sizeBytes);
     expect((await get(token(), { range: `bytes=${row.sizeBytes}-` })).status).toBe(416);
     expect((await get(token(), { "if-match": '"other"' })).status).toBe(412);
+  });
+
+  test("is described by HEAD as by GET, under the same conditions, without a byte", async () => {
+    const head = (bearer: string | undefined, headers: Record<string, string> = {}) =>
+      get(bearer, headers, undefined, "HEAD");
+    const whole = await head(token());
+    expect([whole.status, whole.headers.get("content-length"), whole.headers.get("etag")]).toEqual([
+      200,
+      String(row.sizeBytes),
+      `"${row.sha256}"`,
+    ]);
+    const part = await head(token(), { range: "bytes=10-19" });
+    expect([part.status, part.headers.get("content-length")]).toEqual([206, "10"]);
+    expect((await head(undefined)).status).toBe(401);
+    expect((await head(token({ agent: randomUUID() }))).status).toBe(403);
+  });
+
+  test("whose token grows too old while it runs comes to its end; when it is cut, the fresh token brings the rest", async () => {
+    const old = token();
+    const [running, cut] = await Promise.all([get(old), get(old)]);
+    const stream = cut.body?.getReader();
+    const first = Buffer.from((await stream?.read())?.value ?? []);
+    clockMs += TTL_MS + 1;
+    expect(digest(new Uint8Array(await running.arrayBuffer()))).toBe(row.sha256);
+    await stream?.cancel();
+    const range = { range: `bytes=${first.length}-`, "if-range": `"${row.sha256}"` };
+    expect(await refused(get(old, range))).toEqual([403, "download_refused"]);
+    const rest = await get(token(), range);
+    expect(rest.status).toBe(206);
+    expect(digest(Buffer.concat([first, Buffer.from(await rest.arrayBuffer())]))).toBe(row.sha256);
+  });
+
+  test("has no wrong byte of a depot whose copies are rotten: another one has the right ones", async () => {
+    for (const depot of world.depots.slice(0, 2))
+      for (const disk of depot.disks) await flipByte(join(disk, "artifacts", row.sha256), 5_000_000);
+    expect(digest(new Uint8Array(await (await get(token())).arrayBuffer()))).toBe(row.sha256);
+    expect(wrong.map(({ node }) => node).toSorted()).toEqual(["depot-1", "depot-2"]);
+    const part = await get(token(), { range: "bytes=4999999-5000001" });
+    expect(digest(Buffer.from(await part.arrayBuffer()))).toBe(
+      digest(await readRange(join(world.depots[2]?.disks[0] ?? "", "artifacts", row.sha256), 4_999_999, 3)),
+    );
+    for (const depot of world.depots.slice(0, 2))
+      for (const disk of depot.disks) await flipByte(join(disk, "artifacts", row.sha256), 5_000_000);
+    clockMs += 600_000; // trusted again
   });
 
   test("of a token that is no longer, or never was, worth anything is refused", async () => {
@@ -156,9 +225,17 @@ describe("a download", () => {
 
   test("beyond the limit is asked to come again later, with a moment", async () => {
     const held = await Promise.all([get(token()), get(token())]);
-    const answer = await get(token());
-    expect(answer.status).toBe(503);
-    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    for (const [drawn, retryAfter] of [
+      [0, "5"],
+      [0.999, "14"],
+    ] as const) {
+      chance = drawn;
+      const answer = await get(token());
+      expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, retryAfter]);
+      expect(await answer.json()).toMatchObject({ code: "downloads_busy" });
+    }
+    // who only asks how large it is takes no place
+    expect((await get(token(), {}, undefined, "HEAD")).status).toBe(200);
     await Promise.all(held.map((one) => one.arrayBuffer()));
     await expect.poll(async () => (await get(token(), { range: "bytes=0-0" })).status).toBe(206);
   });

@@ -23,36 +23,43 @@ export type ContentDeps = {
   downloadTokenTtlMs: number;
   maxConcurrentDownloads: number;
   now: () => Date;
+  /** From 0 to below 1. */
+  chance: () => number;
 };
 const params = z.object({ id: z.uuid(), file: z.string().max(200) });
 const AUDIT_EVERY_MS = 60_000;
+/** Hosts that are put off come back within this time, not all in one second. */
+const BUSY_RETRY_S = { least: 5, spread: 10 };
 /** Agents whose refusals are remembered; beyond, the oldest are forgotten. */
 const REMEMBERED = 10_000;
 
-/** `GET /artifacts/:id/content/:file`. */
+/** `GET` and `HEAD /artifacts/:id/content/:file`. */
 export const artifactContentRoutes =
   (deps: ContentDeps): FastifyPluginAsyncZod =>
   async (app) => {
     const refused = createRefusals(deps);
     let downloads = 0;
     app.route({
-      method: "GET",
+      method: ["GET", "HEAD"],
       url: "/artifacts/:id/content/:file",
-      exposeHeadRoute: false,
       schema: { tags: ["artifacts"], summary: "An archive, with a download token; ranges and ETag", params },
       handler: async (request, reply) => {
         const artifact = await admit(deps, request, request.params, refused);
-        if (downloads >= deps.maxConcurrentDownloads)
-          throw failure("downloads_busy", { retryAfterS: 5 + (downloads % 10) });
         const part = partOf(request, artifact);
         if (typeof part === "number") return answerNothing(reply, part, artifact);
+        // an empty stream: the length stays that of the archive
+        if (request.method === "HEAD") return answer(reply, part, artifact).send(Readable.from([]));
+        if (downloads >= deps.maxConcurrentDownloads)
+          throw failure("downloads_busy", {
+            retryAfterS: BUSY_RETRY_S.least + Math.floor(deps.chance() * BUSY_RETRY_S.spread),
+          });
         downloads++;
         const gone = new AbortController();
         reply.raw.once("close", () => {
           downloads--;
           gone.abort(new Error("the connection of the host ended"));
         });
-        const body = await deps.streams({ sha256: artifact.sha256, ...part }, gone.signal);
+        const body = await deps.streams({ ...artifact, ...part }, gone.signal);
         return answer(reply, part, artifact).send(Readable.from(body, { objectMode: false }));
       },
     });

@@ -42,7 +42,9 @@ export async function createPlugins(
     reader: createDepotReader({ token: tokens.read }),
     sources: (sha256) => downloadSources(pool, sha256),
     stagingDir: artifacts.stagingDir,
-    onSwitch: (fields) => log.warn(fields, "a depot failed in the middle of a download; going on with another"),
+    nowMs: Date.now,
+    onSwitch: (fault) => log.warn(fault, "a depot failed in the middle of a download; going on with another"),
+    onWrong: (fault) => log.error(fault, "a depot gave wrong bytes; no host got them, going on with another"),
   });
   return {
     guarded: [
@@ -70,7 +72,7 @@ export async function createPlugins(
     ],
     ownCredential: [
       gitopsWebhookRoutes({ ...git, secret: async () => webhookSecret && secretOf(webhookSecret) }),
-      artifactContentRoutes({ pool, keys, streams, now, ...artifacts }),
+      artifactContentRoutes({ pool, keys, streams, now, chance: Math.random, ...artifacts }),
     ],
     root: [],
   };
