@@ -6,6 +6,7 @@ import { cancellationSignal, heartbeat } from "@temporalio/activity";
 import type { Client } from "@temporalio/client";
 import type { Logger } from "pino";
 import { CHANNELS } from "../domain/channels.ts";
+import type { FindingsMark } from "../domain/depot/node-status.ts";
 import { planReplication, seededChoose } from "../domain/depot/plan-replication.ts";
 import { failure, isFailure } from "../domain/errors.ts";
 import { artifactsWithDigest } from "../store/artifacts.ts";
@@ -13,8 +14,9 @@ import { transaction, type Pool } from "../store/database.ts";
 import { leaveDrained } from "../store/depot-life.ts";
 import * as rows from "../store/depots.ts";
 import { appendEvent } from "../store/events.ts";
+import { holdsOf } from "../store/holds.ts";
 import type { Listener } from "../store/listen.ts";
-import { noteWords } from "../store/replication-history.ts";
+import { noteFindings, noteWords } from "../store/replication-history.ts";
 import { abandonHolder, stagingHolders } from "../store/staging.ts";
 import { withActivityFailures } from "./artifact-failure.ts";
 import type { Staging } from "./artifact-staging.ts";
@@ -106,17 +108,18 @@ async function openExecution({ pool }: ReplicationDeps, it: Execution & { cause:
 async function probeNode(deps: ReplicationDeps, it: Execution & { node: string }): Promise<Probe> {
   const { pool } = deps;
   const { node } = it;
-  const [wanted, depot, all] = await Promise.all([
+  const [wanted, depot, all, holds] = await Promise.all([
     rows.readWantedSet(pool),
     rows.depotById(pool, node),
     rows.listDepots(pool),
+    holdsOf(pool, it.execution),
   ]);
   if (wanted.generation !== it.generation || depot === undefined) return { node, answer: "superseded" };
   const client = deps.depots.of(depot);
   const peers = all.map((other) => new URL(other.readUrl).origin);
   try {
-    await client.putConfig(wanted, peers);
-    const { generation, epoch, copies: found, disks } = await client.listOf(wanted.artifacts);
+    await client.putConfig({ ...wanted, ...holds }, peers);
+    const { generation, epoch, copies: found, disks, findings } = await client.listOf(wanted.artifacts);
     if (generation !== it.generation || epoch !== it.epoch)
       throw failure("depot_generation", { sent: it.generation, current: generation });
     const copies = found.flatMap((it, i) => {
@@ -126,6 +129,7 @@ async function probeNode(deps: ReplicationDeps, it: Execution & { node: string }
     await transaction(pool, (tx) =>
       rows.depotAnswered(tx, node, { execution: it.execution, generation, disks, copies }),
     );
+    await readFindings(deps, depot, findings);
     return { node, answer: "ok" };
   } catch (error) {
     if (!isFailure(error)) throw error;
@@ -133,6 +137,18 @@ async function probeNode(deps: ReplicationDeps, it: Execution & { node: string }
     await rows.depotSilent(pool, node, `${error.code}: ${error.message}`);
     return { node, answer: OUT_OF_DATE.has(error.code) ? "stale" : "silent" };
   }
+}
+
+/** A node that found something on its disks since it was asked last is asked what. */
+async function readFindings(
+  { pool, depots }: ReplicationDeps,
+  depot: rows.DepotRow,
+  mark?: FindingsMark,
+): Promise<void> {
+  const { findingsRead: read } = depot;
+  if (mark === undefined || mark.count === 0 || (mark.life === read?.life && mark.count === read.count)) return;
+  const { findings } = await depots.of(depot).status();
+  if (findings !== undefined) await transaction(pool, (tx) => noteFindings(tx, depot.nodeId, findings));
 }
 
 /** Answers of a node that knows another generation than we do. */

@@ -53,7 +53,7 @@ export type DiskStore = {
   /** Whether a temporary file is being written now. */
   beingWritten(temp: string): boolean;
   /** Tells about damage; set by the node. */
-  onDamage(listener: (sha256: string) => void): void;
+  onDamage(listener: (sha256: string, disk: string) => void): void;
 };
 
 type Locks = ReturnType<typeof createHashLocks>;
@@ -61,7 +61,7 @@ type Log = (message: string, fields: object) => void;
 
 export function createDiskStore(disks: readonly Disk[], locks: Locks, log: Log): DiskStore {
   const beingWritten: BeingWritten = new Set();
-  let damaged: (sha256: string) => void = () => undefined;
+  let damaged: (sha256: string, disk: string) => void = () => undefined;
   const healthy = (): Disk[] => disks.filter((disk) => disk.failure() === undefined);
   const unsure = createUnsure();
   const sizeOn: SizeOn = (disk, sha256) =>
@@ -69,7 +69,7 @@ export function createDiskStore(disks: readonly Disk[], locks: Locks, log: Log):
   const quarantine: Quarantine = async (sha256, disk) => {
     if ((await skipFailing(putAside(locks, sha256, disk))) !== true) return;
     log("a copy had wrong bytes and was put aside", { sha256, disk: disk.path });
-    damaged(sha256);
+    damaged(sha256, disk.path);
   };
   const begin = (on: readonly Disk[]): Promise<Upload> => beginUpload(on, beingWritten);
   return {

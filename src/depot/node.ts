@@ -13,6 +13,8 @@ import { ConfigState, type InForce } from "./config-state.ts";
 import { createDisk, type Disk } from "./disk.ts";
 import { createDiskStore, type DiskStore, type OpenedArtifact } from "./disk-store.ts";
 import type { DepotFs } from "./files.ts";
+import { createFindings } from "./findings.ts";
+import { createReport, type Report } from "./node-report.ts";
 import { createGate, createHashLocks } from "./locks.ts";
 import { createReconciler } from "./reconciler.ts";
 import { createScrub, type Scrub, type ScrubOptions } from "./scrub.ts";
@@ -70,12 +72,15 @@ export type NodeOptions = {
 const TRIES_PER_SOURCE = 3;
 
 export function createDepotNode(options: NodeOptions): DepotNode {
-  const { state, store, gate, disks, transfers, reconciler, admit } = assemble(options);
+  const { state, store, gate, disks, transfers, reconciler, admit, meter, slots, findings } = assemble(options);
   const { log } = options;
   const reconcileSoon = (): void => {
     reconciler.wake().catch((error: unknown) => log("the reconciler failed", { error: String(error) }));
   };
-  store.onDamage(reconcileSoon);
+  store.onDamage((sha256, disk) => {
+    findings.note("corrupt", sha256, disk);
+    reconcileSoon();
+  });
   const scrub = createScrub({ ...options.scrub, store, wanted: () => state.wanted(), onMissing: reconcileSoon, log });
 
   return {
@@ -89,6 +94,7 @@ export function createDepotNode(options: NodeOptions): DepotNode {
         if (await state.replace({ ...next, digest: setDigest(next.artifacts) }, peers)) reconcileSoon();
       }),
     confirmConfig: (next, peers) => gate.alone(() => state.confirm(next, peers)),
+  const report = createReport({ store, state, transfers, scrub, findings });
     config: () => {
       const entry = state.inForce()?.entry;
       if (entry === undefined) return undefined;
@@ -154,13 +160,16 @@ function assemble(options: NodeOptions) {
         return work();
       }),
     );
-  const transfers = createTransfers({ store, whileAdmitted, slots, tries: TRIES_PER_SOURCE, log });
+  const limits = { slots, intake, floor, meter, monotonicMs, tries: TRIES_PER_SOURCE };
+  const transfers = createTransfers({ store, whileAdmitted, ...limits, log });
+  const findings = createFindings(options.scrub.nowMs);
   const reconciler = createReconciler({
     store,
     locks,
     gate,
     wanted: () => state.wanted(),
     catchUp: async () => {
+    onRepaired: (sha256, disk) => findings.note("repaired", sha256, disk),
       if (state.isBehind()) await gate.alone(() => state.catchUp());
     },
     diskReturned: (disk) => gate.alone(() => state.meet(disk)),
@@ -169,7 +178,7 @@ function assemble(options: NodeOptions) {
     monotonicMs: options.monotonicMs,
     log,
   });
-  return { state, store, gate, disks, transfers, reconciler, admit };
+  return { state, store, gate, disks, transfers, reconciler, admit, meter, slots, findings };
 }
 
 /** The origin of a registered node; nobody else is ever asked for a copy (invariant 18). */

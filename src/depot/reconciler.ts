@@ -20,6 +20,8 @@ export type Wanted = {
 };
 type Deps = {
   store: DiskStore;
+  /** A disk got a copy again from its sibling. */
+  onRepaired: (sha256: string, disk: string) => void;
   locks: ReturnType<typeof createHashLocks>;
   gate: ReturnType<typeof createGate>;
   wanted: () => Wanted | undefined;
@@ -185,7 +187,12 @@ async function repairCopies(deps: Deps, stopped: () => boolean): Promise<void> {
   }
 }
 
-async function repair({ store, gate, locks, wanted, log }: Deps, sha256: string, from: Disk, to: Disk): Promise<void> {
+async function repair(
+  { store, gate, locks, wanted, onRepaired, log }: Deps,
+  sha256: string,
+  from: Disk,
+  to: Disk,
+): Promise<void> {
   const { upload, prepared } = await store.prepareRepair(sha256, from, to);
   try {
     await gate.share(() =>
@@ -194,6 +201,7 @@ async function repair({ store, gate, locks, wanted, log }: Deps, sha256: string,
       }),
     );
     log("a copy was repaired from its sibling", { sha256, from: from.path, to: to.path });
+    onRepaired(sha256, to.path);
   } finally {
     await upload.discard();
   }

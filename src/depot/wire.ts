@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { canonicalSet } from "../domain/depot/config.ts";
+import { findingsMark } from "../domain/depot/node-status.ts";
 import { SCRUB_KINDS } from "../domain/depot/scrub-plan.ts";
 
 export const PATHS = {
@@ -69,6 +70,8 @@ export const listAnswer = z.object({
 });
 /** The same in two bits per artifact, in the order of the set that `?digest=` names (`packCopies`, base64). */
 export const bitsAnswer = listAnswer.omit({ list: true }).extend({ bits: z.base64() });
+  /** How far its list of findings is; who knows less asks for its status. */
+  findings: findingsMark.optional(),
 /** A put whose predecessor was cut goes on after the bytes that `partial` says are there. */
 export const putQuery = z.object({ offset: z.coerce.number().int().nonnegative().default(0) });
 export const partialAnswer = z.object({ bytes: z.int().nonnegative() });

@@ -3,8 +3,10 @@
  * stay here; workflows carry ids and counts (temporal: payloads are references).
  */
 import { CHANNELS } from "../domain/channels.ts";
+import type { FindingsMark } from "../domain/depot/node-status.ts";
 import type { Answering, Wanted, Work } from "../domain/depot/plan-replication.ts";
 import { notify, type Db } from "./database.ts";
+import { saveHolds } from "./holds.ts";
 import { noteHistory } from "./replication-history.ts";
 
 export type DepotRow = {
@@ -17,6 +19,8 @@ export type DepotRow = {
   unansweredSince: Date | null;
   /** Of one that drains. */
   drain: { by: string; reason: string; at: string } | null;
+  /** How far its findings were read. */
+  findingsRead: FindingsMark | null;
   /** Why it did not answer, or did not accept our configuration; null when it did. */
   error: string | null;
   generation: number | null;
@@ -26,7 +30,7 @@ export type DepotRow = {
 
 const SELECT = `
   select d.node_id as "nodeId", d.zone, d.control_url as "controlUrl", d.read_url as "readUrl", d.state,
-    d.answered_at as "answeredAt", d.unanswered_since as "unansweredSince", d.drain, d.error, d.generation::float8 as generation, d.disks,
+    d.answered_at as "answeredAt", d.unanswered_since as "unansweredSince", d.drain, d.findings_read as "findingsRead", d.error, d.generation::float8 as generation, d.disks,
     (select count(*)::int from copies c where c.node_id = d.node_id) as copies
   from depots d`;
 
@@ -86,6 +90,7 @@ export async function openExecution(
     "insert into replication_executions (id, cause, epoch, generation) values ($1, $2, $3, $4) on conflict do nothing",
     [execution.id, execution.cause, execution.epoch, execution.generation],
   );
+  await saveHolds(db, execution.id);
   await db.query("update outbox set done_at = now() where generation <= $1 and done_at is null", [
     execution.generation,
   ]);

@@ -9,6 +9,7 @@ import {
   type Happened,
   type ReplicationWord,
 } from "../domain/artifact/replication-word.ts";
+import type { NodeStatus } from "../domain/depot/node-status.ts";
 import type { Db } from "./database.ts";
 import { appendEvent } from "./events.ts";
 import { noteNotification } from "./notifications.ts";
@@ -42,7 +43,7 @@ export type HistoryEntry = {
   detail: Record<string, unknown>;
 };
 /** Kept at most; the oldest go. */
-const KEPT = 5_000;
+const KEPT = 20_000;
 
 /** Appends to the history, with an event each for pages. Call it inside a transaction. */
 export async function noteHistory(tx: Db, entries: readonly HistoryEntry[]): Promise<void> {
@@ -109,30 +110,42 @@ export async function noteWords(tx: Db, minCopies: number, now: Date): Promise<n
   // one at a time: two executions, or an execution and a person, would tell the same change twice
   await tx.query("select pg_advisory_xact_lock($1)", [LOCK]);
   const counts = await copyCounts(tx);
-  const said = await tx.query<{ sha256: string; word: ReplicationWord }>(
-    "select encode(sha256, 'hex') as sha256, word from replication_words",
+  const said = await tx.query<{ sha256: string; word: ReplicationWord; told: boolean }>(
+    "select encode(sha256, 'hex') as sha256, word, told from replication_words",
   );
-  const before = new Map(said.rows.map(({ sha256, word }) => [sha256, word]));
-  const changes = Array.from(counts, ([sha256, it]) => ({
+  const before = new Map(said.rows.map(({ sha256, ...row }) => [sha256, row]));
+  const changes = Array.from(counts, ([sha256, it]): Change => ({
     sha256,
     it,
-    from: before.get(sha256),
+    from: before.get(sha256)?.word,
     to: replicationWord(true, { ...it, pending: 0 }, minCopies),
+    told: before.get(sha256)?.told ?? false,
   })).filter(({ from, to }) => from !== to);
   await tx.query("delete from replication_words where not encode(sha256, 'hex') = any($1)", [[...counts.keys()]]);
   if (changes.length === 0) return 0;
+  const rows = changes.map(({ sha256, from, to, told }) => ({ sha256, to, told: toldAfter(from, to, told) }));
   await tx.query(
-    `insert into replication_words (sha256, word, since)
-     select decode(w.sha256, 'hex'), w.to, $2 from jsonb_to_recordset($1::jsonb) as w (sha256 text, "to" text)
-     on conflict (sha256) do update set word = excluded.word, since = excluded.since`,
-    [JSON.stringify(changes), now],
+    `insert into replication_words (sha256, word, since, told)
+     select decode(w.sha256, 'hex'), w.to, $2, w.told
+     from jsonb_to_recordset($1::jsonb) as w (sha256 text, "to" text, told boolean)
+     on conflict (sha256) do update set word = excluded.word, since = excluded.since, told = excluded.told`,
+    [JSON.stringify(rows), now],
   );
   await tell(tx, changes, minCopies, now);
   return changes.length;
 }
 const LOCK = 7_319_046;
 
-type Change = { sha256: string; it: CopyCounts; from: ReplicationWord | undefined; to: ReplicationWord };
+type Change = {
+  sha256: string;
+  it: CopyCounts;
+  from: ReplicationWord | undefined;
+  to: ReplicationWord;
+  /** Somebody knows that it was bad. */
+  told: boolean;
+};
+const toldAfter = (from: ReplicationWord | undefined, to: ReplicationWord, told: boolean): boolean =>
+  to !== "replicated" && (told || whatHappened(from, to)?.tell === true);
 
 async function tell(tx: Db, changes: readonly Change[], minCopies: number, now: Date): Promise<void> {
   const named = await releasesOf(
@@ -140,21 +153,76 @@ async function tell(tx: Db, changes: readonly Change[], minCopies: number, now: 
     changes.map(({ sha256 }) => sha256),
   );
   const entries: HistoryEntry[] = [];
-  for (const { sha256, it, from, to } of changes) {
+  const told = new Map<Happened, HistoryEntry[]>();
+  for (const { sha256, it, from, to, told: knows } of changes) {
     const happened = whatHappened(from, to);
     if (happened === undefined) continue;
-    const artifacts = named.get(sha256) ?? [];
-    const detail = { artifacts, copies: it.have, minCopies, before: from ?? null };
-    entries.push({ kind: happened.kind, at: now, node: null, sha256, detail });
-    if (happened.tell)
-      await noteNotification(tx, {
-        key: `artifact_${happened.kind}:${sha256}:${now.toISOString()}`,
-        kind: `artifact_${happened.kind}`,
-        at: now,
-        data: { sha256, ...detail },
-      });
+    const detail = { artifacts: named.get(sha256) ?? [], copies: it.have, minCopies, before: from ?? null };
+    const entry: HistoryEntry = { kind: happened.kind, at: now, node: null, sha256, detail };
+    entries.push(entry);
+    if (happened.tell || (happened.kind === "healed" && knows))
+      told.set(happened.kind, [...(told.get(happened.kind) ?? []), entry]);
   }
   await noteHistory(tx, entries);
+  for (const [kind, some] of told) await notifyOf(tx, kind, some, now);
+}
+
+/** One for all artifacts that changed together: a depot that dies is one occasion, not thousands. */
+async function notifyOf(tx: Db, kind: Happened, entries: readonly HistoryEntry[], at: Date): Promise<void> {
+  const artifacts = entries.flatMap(({ detail }) => detail["artifacts"] as string[]);
+  await noteNotification(tx, {
+    key: `artifact_${kind}:${entries[0]?.sha256 ?? ""}:${at.toISOString()}`,
+    kind: `artifact_${kind}`,
+    at,
+    data: {
+      count: entries.length,
+      artifacts: artifacts.slice(0, NAMED),
+      sha256: entries.slice(0, NAMED).map((it) => it.sha256),
+    },
+  });
+}
+const NAMED = 20;
+
+/** What a node found on its disks since it was read last: into the history, and somebody is told of wrong bytes. */
+export async function noteFindings(tx: Db, node: string, found: NonNullable<NodeStatus["findings"]>): Promise<void> {
+  const { rows } = await tx.query<{ read: { life: string; count: number } | null }>(
+    `select findings_read as read from depots where node_id = $1 and state <> 'removed' for update`,
+    [node],
+  );
+  if (rows[0] === undefined) return;
+  const { read } = rows[0];
+  const known = read?.life === found.life ? read.count : 0;
+  if (known >= found.count) return;
+  await tx.query("update depots set findings_read = $2 where node_id = $1", [
+    node,
+    JSON.stringify({ life: found.life, count: found.count }),
+  ]);
+  const fresh = found.recent.filter(({ n }) => n > known);
+  const entries = fresh.map(({ kind, at, sha256, disk }) => ({
+    kind,
+    at: new Date(at),
+    node,
+    sha256,
+    detail: { disk },
+  }));
+  await noteHistory(tx, entries);
+  const corrupt = fresh.filter(({ kind }) => kind === "corrupt");
+  if (corrupt.length === 0) return;
+  const named = await releasesOf(
+    tx,
+    corrupt.map(({ sha256 }) => sha256),
+  );
+  await noteNotification(tx, {
+    key: `copy_corrupt:${node}:${found.life}:${found.count}`,
+    kind: "copy_corrupt",
+    at: new Date(corrupt.at(-1)?.at ?? 0),
+    data: {
+      node,
+      count: corrupt.length,
+      artifacts: [...new Set(corrupt.flatMap(({ sha256 }) => named.get(sha256) ?? []))].slice(0, NAMED),
+      disks: [...new Set(corrupt.map(({ disk }) => disk))],
+    },
+  });
 }
 
 /** By digest: `otelcol 0.162.0 linux_amd64` of each wanted artifact with these bytes. */

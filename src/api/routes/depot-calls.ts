@@ -5,8 +5,11 @@ import { failure } from "../../domain/errors.ts";
 import * as rest from "../../domain/rest/artifact.ts";
 import { problems } from "../../domain/rest/problem.ts";
 import type { DepotClient } from "../../depot/client.ts";
+import type { NodeStatus } from "../../domain/depot/node-status.ts";
 import { audit } from "../../store/audit.ts";
+import { transaction } from "../../store/database.ts";
 import { depotById, readWantedSet } from "../../store/depots.ts";
+import { noteFindings } from "../../store/replication-history.ts";
 import { principalOf, type Principal } from "../auth.ts";
 import type { ArtifactRouteDeps } from "./artifacts.ts";
 
@@ -23,7 +26,7 @@ export function depotCalls(deps: ArtifactRouteDeps, app: Parameters<FastifyPlugi
       params,
       response: { ...problems, 200: rest.depotStatus },
     },
-    handler: async ({ params: { nodeId } }) => ({ nodeId, ...(await (await clientOf(deps, nodeId)).status()) }),
+    handler: async ({ params: { nodeId } }) => ({ nodeId, ...(await statusOf(deps, nodeId)) }),
   });
   app.route({
     method: "POST",
@@ -59,6 +62,15 @@ export function depotCalls(deps: ArtifactRouteDeps, app: Parameters<FastifyPlugi
     },
     handler: async (request) => adopt(deps, request.params.nodeId, request.body?.reason ?? "", principalOf(request)),
   });
+}
+
+/** As the node says; what it found on its disks goes into the history at once. */
+async function statusOf(deps: ArtifactRouteDeps, nodeId: string): Promise<NodeStatus> {
+  const status = await (await clientOf(deps, nodeId)).status();
+  const { findings } = status;
+  if (findings !== undefined && findings.count > 0)
+    await transaction(deps.pool, (tx) => noteFindings(tx, nodeId, findings));
+  return status;
 }
 
 async function clientOf(deps: ArtifactRouteDeps, nodeId: string): Promise<DepotClient> {

@@ -44,7 +44,8 @@ export type Happened = "degraded" | "partial" | "lost" | "unreachable" | "replic
 
 /**
  * What a change of the word is to be called, and whether somebody is told. Undefined: nothing that needs a record. A word
- * that gets better without being well yet (lost to degraded) is recorded as that word and told to nobody.
+ * that gets better without being well yet (lost to degraded) is recorded as that word and told to nobody; that it is well
+ * again is told by whoever knows that the bad word was.
  */
 export function whatHappened(
   before: ReplicationWord | undefined,

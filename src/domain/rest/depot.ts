@@ -160,5 +160,5 @@ export const replicationHistory = z.object({
         detail: z.record(z.string(), z.unknown()),
       }),
     )
-    .describe("newest first; the newest 5,000 are kept"),
+    .describe("newest first; the newest 20,000 are kept"),
 });

@@ -1,4 +1,4 @@
--- What became of copies and nodes, for whoever asks later: at most some thousand rows, the oldest go (store/replication-history).
+-- What became of copies and nodes, for whoever asks later: a bounded number of rows, the oldest go (store/replication-history).
 create table replication_history (
   id bigint generated always as identity primary key,
   at timestamptz not null,
@@ -14,8 +14,12 @@ create index replication_history_by_node on replication_history (node_id, id) wh
 create table replication_words (
   sha256 bytea primary key,
   word text not null,
-  since timestamptz not null
+  since timestamptz not null,
+  told boolean not null default false                     -- somebody was told that it is bad, and not yet that it is well
 );
+-- what nodes must not drop by a mistake, and what was dropped on purpose; null: an execution of an earlier version
+alter table replication_executions add column held text[];
+alter table replication_executions add column released text[];
 -- what a node found on its disks: how far its list of findings was read, and of which of its lives
 alter table depots add column findings_read jsonb;
 -- since when, by whom and why it drains
