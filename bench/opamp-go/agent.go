@@ -134,7 +134,7 @@ func (a *agent) read() (operation byte, payload []byte, err error) {
 	}
 }
 
-// frame is one masked binary frame; a mask of zeros leaves the bytes as they are.
+// frame is one binary frame, masked as clients must: the server has the work of a real one.
 func frame(message []byte) []byte {
 	head := []byte{0x82}
 	if len(message) < 126 {
@@ -142,5 +142,11 @@ func frame(message []byte) []byte {
 	} else {
 		head = append(head, 0x80|126, byte(len(message)>>8), byte(len(message)))
 	}
-	return append(append(head, 0, 0, 0, 0), message...)
+	var mask [4]byte
+	binary.LittleEndian.PutUint32(mask[:], rand.Uint32())
+	whole := append(append(head, mask[:]...), message...)
+	for i, masked := 0, whole[len(head)+4:]; i < len(masked); i++ {
+		masked[i] ^= mask[i&3]
+	}
+	return whole
 }

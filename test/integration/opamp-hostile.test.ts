@@ -1,11 +1,13 @@
 /** Bad input at the OpAMP door: each is refused, said once with code, agent and credential, and disturbs nobody else. */
 import { once } from "node:events";
-import { request, type IncomingMessage } from "node:http";
-import { connect, type AddressInfo } from "node:net";
+import { createServer, request, type IncomingMessage } from "node:http";
+import { connect, type AddressInfo, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { WebSocket, WebSocketServer } from "ws";
+import { WebSocket } from "ws";
 import { createListenerServer, LISTENER_LIMITS } from "../../src/api/listener.ts";
+import { createEndOfTurn } from "../../src/api/opamp/end-of-turn.ts";
+import { acceptance } from "../../src/api/opamp/handshake.ts";
 import { WebSocketConnection } from "../../src/api/opamp/websocket-connection.ts";
 import { mintDownloadToken } from "../../src/api/download-token.ts";
 import { encodeAgentToServer } from "../../src/protocol/codec.ts";
@@ -141,6 +143,26 @@ describe("over a WebSocket", () => {
     }
   });
 
+  it("a message that does not become whole in time ends its connection, whatever drips and pongs come", async () => {
+    const slow = await startOpamp(db, { sweepMs: 50, maxPartialMs: 300, log });
+    try {
+      const [drips, talker] = [await introduced(slow.endpoint), await introduced(slow.endpoint)];
+      const end = closed(drips.socket);
+      drips.socket.send(frame(drips.uid, 1n).subarray(0, 4), { fin: false });
+      const dripping = setInterval(() => {
+        drips.socket.send(Buffer.of(1), { fin: false });
+        drips.socket.pong();
+        talker.socket.send(frame(talker.uid, 1n));
+      }, 20);
+      const code = await end.finally(() => clearInterval(dripping));
+      expect(code).toBe(1006);
+      await said("malformed_message", (line) => line.agent === drips.uid && line.credential === drips.credential);
+      expect(talker.socket.readyState).toBe(WebSocket.OPEN);
+    } finally {
+      await slow.stop();
+    }
+  });
+
   it("compression is not agreed to, so that no frame can be a bomb", async () => {
     const socket = new WebSocket(opamp.endpoint, {
       headers: { Authorization: `Bearer ${token}` },
@@ -159,21 +181,29 @@ describe("over a WebSocket", () => {
   });
 
   it("an agent that does not read is cut at a bounded backlog, and that is said once", async () => {
-    const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+    const server = createServer();
+    server.listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    const accepted = once(server, "connection") as Promise<[WebSocket, IncomingMessage]>;
+    const upgraded = once(server, "upgrade") as Promise<[IncomingMessage, Socket, Buffer]>;
     const reader = new WebSocket(`ws://127.0.0.1:${port}`);
     sockets.push(reader);
     const opened = once(reader, "open");
-    const [websocket, { socket }] = await accepted;
+    const [asked, socket, head] = await upgraded;
+    socket.write(acceptance(asked.headers["sec-websocket-key"] ?? ""));
     await opened;
     reader.pause();
     const credential = { name: "token:x", title: "x", labels: {}, succeeds: [], endsAtMs: undefined };
     const entrant = { credential, address: "127.0.0.1" };
     let slow = 0;
-    const connection = new WebSocketConnection({ websocket, socket }, entrant, performance.now(), () => void slow++);
-    const ended = once(websocket, "close");
+    const nobody = (): void => undefined;
+    const endOfTurn = createEndOfTurn();
+    const events = { endOfTurn, onFrame: nobody, onPong: nobody, onFault: nobody, onFailed: nobody, onClosed: nobody };
+    const connection = new WebSocketConnection(socket, head, entrant, performance.now(), {
+      ...events,
+      onSlowReader: () => void slow++,
+    });
+    const ended = connection.whenGone();
     let sent = 0;
     while (sent < 256 * MIB && connection.sendFrame(Buffer.alloc(64 * 1024))) {
       sent += 64 * 1024;

@@ -36,6 +36,7 @@ type Settings = Partial<OpampSettings["agents"] & OpampSettings["artifacts"]> & 
   trustedProxies?: readonly string[];
   sweepMs?: number;
   maxPartialBytes?: number;
+  maxPartialMs?: number;
   tls?: ListenerTls;
   log?: OpampDeps["log"];
   /** Answers ordinary requests, for example downloads. */
@@ -65,6 +66,7 @@ export async function startOpamp(db: TestDatabase, settings: Settings = {}): Pro
     log: settings.log ?? silentLog,
     ...(settings.sweepMs === undefined ? {} : { sweepMs: settings.sweepMs }),
     ...(settings.maxPartialBytes === undefined ? {} : { maxPartialBytes: settings.maxPartialBytes }),
+    ...(settings.maxPartialMs === undefined ? {} : { maxPartialMs: settings.maxPartialMs }),
     settings: {
       server: { publicUrl: `http://127.0.0.1:${port}`, trustedProxies: settings.trustedProxies ?? [] },
       artifacts: {

@@ -7,7 +7,14 @@ import type { ServerToAgent } from "../../protocol/messages.ts";
 import type { Agent } from "./registry.ts";
 import type { Credential } from "./credentials.ts";
 
-export const CLOSE = { goingAway: 1001, malformed: 1007, policy: 1008, tryLater: 1013, replaced: 4001 } as const;
+export const CLOSE = {
+  goingAway: 1001,
+  malformed: 1007,
+  policy: 1008,
+  tooLarge: 1009,
+  tryLater: 1013,
+  replaced: 4001,
+} as const;
 
 /**
  * The largest message that is taken from an agent, after inflation. The specification recommends 64 MiB; what agents

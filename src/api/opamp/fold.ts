@@ -56,7 +56,8 @@ class Batches implements Fold {
   private readonly deps: Deps;
   private readonly timer: NodeJS.Timeout;
   private dirty = new Map<Agent, Pending>();
-  private beats = new Set<Agent>();
+  /** Each of them once: `beats` of the agent says that it is here. */
+  private beats: Agent[] = [];
   private readonly connections: ConnectionLog;
   private beatsAtMs = 0;
   /** Whose health reports differ from their rows in times. */
@@ -85,14 +86,16 @@ class Batches implements Fold {
 
   heard(agent: Agent, more?: { health: boolean }): void {
     if (agent.gone) return;
-    this.beats.add(agent);
+    if (!agent.beats) {
+      agent.beats = true;
+      this.beats.push(agent);
+    }
     if (more?.health === true) this.times.add(agent);
   }
 
   drop(agent: Agent): void {
     agent.gone = true;
     this.dirty.delete(agent);
-    this.beats.delete(agent);
     this.times.delete(agent);
   }
 
@@ -173,11 +176,12 @@ class Batches implements Fold {
     if (!this.isStopping && now().getTime() - this.beatsAtMs < BEATS_MS) return;
     this.beatsAtMs = now().getTime();
     const beats = this.beats;
-    this.beats = new Set();
+    this.beats = [];
+    for (const agent of beats) agent.beats = false;
     const times = this.takeTimes();
-    if (beats.size === 0 && times.size === 0) return;
+    if (beats.length === 0 && times.size === 0) return;
     const batch = Array.from(new Set([...beats, ...times])).filter(
-      (it) => it.connection !== undefined && !this.dirty.has(it),
+      (it) => it.connection !== undefined && !it.gone && !this.dirty.has(it),
     );
     try {
       for (let at = 0; at < batch.length; at += MAX_ROWS) {

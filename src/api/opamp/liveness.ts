@@ -30,8 +30,10 @@ type Deps = {
   sweepMs: number | undefined;
   /** What all connections together may hold of messages that are not whole yet; default: sixteen of the largest. */
   maxPartialBytes: number | undefined;
-  /** This connection was cut because it held most of them. */
-  onPartialCut: (connection: Connection) => void;
+  /** How long a message may take to become whole; default one minute: one of the largest size then needs 2 Mbit/s. */
+  maxPartialMs: number | undefined;
+  /** This connection was cut because its message took too long to become whole, or because it held most of all. */
+  onPartialCut: (connection: Connection, isLate: boolean) => void;
   sweepOffers: () => Promise<void>;
   forgetAway: () => Promise<void>;
   onError: (error: unknown) => void;
@@ -42,6 +44,7 @@ const SWEEP_MS = 10_000;
 const CREDENTIALS_MS = 2_000;
 /** Each connection is pinged every third sweep, a third of them at a time. */
 const PING_EVERY = 3;
+const MAX_PARTIAL_MS = 60_000;
 const MAX_PARTIAL_BYTES = 16 * MAX_MESSAGE_BYTES;
 
 export function createLiveness(deps: Deps): Liveness {
@@ -75,7 +78,7 @@ export function createLiveness(deps: Deps): Liveness {
   const checks = every(
     Math.min(CREDENTIALS_MS, deps.sweepMs ?? SWEEP_MS),
     async () => {
-      cutLargestPartial(deps);
+      cutPartial(deps);
       await cutEnded();
     },
     onError,
@@ -132,20 +135,25 @@ async function endConnections({ connections, credentials, now }: Deps): Promise<
   }
 }
 
-/** Over the bound, those that hold most end first: nobody who sends whole messages is one of them. */
-function cutLargestPartial({ connections, maxPartialBytes: maxBytes = MAX_PARTIAL_BYTES, onPartialCut }: Deps): void {
-  const partial: { connection: Connection; bytes: number }[] = [];
+/**
+ * Who takes too long for a message ends; and over the bound of all, those that hold most end first: nobody who sends whole
+ * messages is one of them.
+ */
+function cutPartial({ connections, onPartialCut, ...deps }: Deps): void {
+  const { maxPartialBytes: maxBytes = MAX_PARTIAL_BYTES, maxPartialMs: maxMs = MAX_PARTIAL_MS } = deps;
+  const nowMs = performance.now();
+  const partial: { connection: Connection; bytes: number; isLate: boolean }[] = [];
   let sum = 0;
   for (const connection of connections) {
-    const bytes = connection instanceof WebSocketConnection ? connection.partialBytes() : 0;
-    sum += bytes;
-    if (bytes > 0) partial.push({ connection, bytes });
+    const held = connection instanceof WebSocketConnection ? connection.partial() : undefined;
+    if (held === undefined) continue;
+    partial.push({ connection, bytes: held.bytes, isLate: nowMs - held.sinceMs > maxMs });
+    sum += held.bytes;
   }
-  if (sum <= maxBytes) return;
-  for (const { connection, bytes } of partial.toSorted((a, b) => b.bytes - a.bytes)) {
-    onPartialCut(connection);
+  for (const { connection, bytes, isLate } of partial.toSorted((a, b) => b.bytes - a.bytes)) {
+    if (sum <= maxBytes && !isLate) continue;
+    onPartialCut(connection, isLate);
     connection.cut();
     sum -= bytes;
-    if (sum <= maxBytes) return;
   }
 }

@@ -25,6 +25,8 @@ export type Agent = {
   heldBy: string | undefined;
   /** Another process speaks for it, or it was deleted: nothing of this picture is written any more. */
   gone: boolean;
+  /** Its time and sequence number are newer than its row. */
+  beats: boolean;
 };
 
 export type Registry = {
@@ -70,6 +72,7 @@ export function createRegistry(pool: Pool, replica: string): Registry {
       askedFull: false,
       heldBy: holderOf(record, replica),
       gone: false,
+      beats: false,
     };
     agents.set(uid, agent);
     return agent;

@@ -2,7 +2,6 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Logger } from "pino";
-import type { WebSocket } from "ws";
 import { uuidV7 } from "../../protocol/uid.ts";
 import type { Pool } from "../../store/database.ts";
 import type { Listener } from "../../store/listen.ts";
@@ -24,7 +23,8 @@ import { createRegistry } from "./registry.ts";
 import { createReports, throttledErrors } from "./reports.ts";
 import { createSeal } from "./seal.ts";
 import { createDoor } from "./upgrade.ts";
-import { createHttp, listen } from "./transports.ts";
+import { createHttp, createWebSocketEvents } from "./transports.ts";
+import { WebSocketConnection } from "./websocket-connection.ts";
 import { createWhoSpeaks } from "./who-speaks.ts";
 
 /** The part of the server's settings that is used here. */
@@ -48,6 +48,8 @@ export type OpampDeps = {
   sweepMs?: number;
   /** What all connections together may hold of messages that are not whole yet; default 256 MiB. */
   maxPartialBytes?: number;
+  /** How long a message may take to become whole; default one minute. */
+  maxPartialMs?: number;
 };
 export type OpampServer = {
   /** Answers WebSocket upgrades at /v1/opamp of this HTTP server. */
@@ -63,12 +65,13 @@ export type OpampServer = {
 
 const CLOSE_MS = 5_000;
 const DEFAULT_HEARTBEAT_MS = 30_000;
+const LATE = { code: "malformed_message", because: "a message took too long to become whole" } as const;
+const HOLDS_MOST = { code: "server_busy", because: "too much waits to be whole" } as const;
 
 export function createOpampServer(deps: OpampDeps): OpampServer {
   const { pool, settings, log, now } = deps;
   const count = { connected: 0, refused: 0 };
   const connections = new Set<Connection>();
-  const sockets = new Set<WebSocket>();
   const onError = throttledErrors(log);
   const say = createRefusalLog(log);
   const onRefused = (refused: Refused): void => {
@@ -88,7 +91,8 @@ export function createOpampServer(deps: OpampDeps): OpampServer {
     offlineAfterMs: settings.agents.offlineAfterMs,
     sweepMs: deps.sweepMs,
     maxPartialBytes: deps.maxPartialBytes,
-    onPartialCut: (it) => onRefused({ code: "server_busy", ...whoOf(it), because: "too much waits to be whole" }),
+    maxPartialMs: deps.maxPartialMs,
+    onPartialCut: (it, isLate) => onRefused({ ...(isLate ? LATE : HOLDS_MOST), ...whoOf(it) }),
     sweepOffers() {
       talk.follow.sweep();
       return delivery.sweep();
@@ -98,15 +102,14 @@ export function createOpampServer(deps: OpampDeps): OpampServer {
   const acceptPerSecond = settings.agents.acceptRate;
   const addressOf = createClientAddress(settings.server.trustedProxies ?? []);
   const admission = createAdmission({ credentials, addressOf, acceptPerSecond, chance: Math.random, now, onError });
+  const events = createWebSocketEvents({ connections, receive, liveness, onRefused, log });
   const door = createDoor({
     admission,
     onError,
     onRefused: ({ code }, address) => onRefused({ code, address }),
-    onConnection(websocket, socket, entrant) {
+    onConnection(socket, head, entrant) {
       count.connected++;
-      sockets.add(websocket);
-      websocket.once("close", () => sockets.delete(websocket));
-      listen({ websocket, socket }, entrant, { connections, receive, liveness, onRefused, log });
+      connections.add(new WebSocketConnection(socket, head, entrant, performance.now(), events));
     },
   });
   const http = createHttp({ admission, registry, receive, delivery, connections }, onRefused, onError);
@@ -118,8 +121,7 @@ export function createOpampServer(deps: OpampDeps): OpampServer {
     async close() {
       admission.shut();
       await Promise.all([liveness.stop(), delivery.stop(), talk.stop()]);
-      await closeAll(sockets);
-      for (const connection of connections) connection.close(CLOSE.goingAway, "the server is going away");
+      await closeAll(connections);
       await fold.stop();
     },
   };
@@ -211,12 +213,12 @@ function createIdentity({ pool, listener, now }: Pick<OpampDeps, "pool" | "liste
 }
 
 /** Says goodbye to all; whoever has not answered within the bound is cut. */
-async function closeAll(sockets: ReadonlySet<WebSocket>): Promise<void> {
-  const gone = Array.from(sockets, (socket) => new Promise((resolve) => socket.once("close", resolve)));
-  for (const socket of sockets) socket.close(CLOSE.goingAway, "the server is going away");
+async function closeAll(connections: ReadonlySet<Connection>): Promise<void> {
+  const all = Array.from(connections);
+  for (const connection of all) connection.close(CLOSE.goingAway, "the server is going away");
   const cut = setTimeout(() => {
-    for (const socket of sockets) socket.terminate();
+    for (const connection of all) connection.cut();
   }, CLOSE_MS);
-  await Promise.all(gone);
+  await Promise.all(all.map((it) => (it instanceof WebSocketConnection ? it.whenGone() : undefined)));
   clearTimeout(cut);
 }

@@ -1,29 +1,25 @@
 /**
- * The door of the WebSocket transport: an upgrade at the OpAMP path. In this order: path, credential, rate of new
- * connections; only then is the socket upgraded. Refusals are plain HTTP answers.
+ * The door of the WebSocket transport: an upgrade at the OpAMP path. In this order: path, credential, handshake, rate of
+ * new connections; only then is the socket upgraded. Refusals are plain HTTP answers.
  */
 import type { IncomingMessage, Server } from "node:http";
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { WebSocketServer, type WebSocket } from "ws";
 import { BRAND } from "../../domain/brand.ts";
 import type { Admission, Entrant, Refusal } from "./admission.ts";
-import { MAX_MESSAGE_BYTES } from "./connection.ts";
+import { acceptance, judgeHandshake } from "./handshake.ts";
 
 type Deps = {
   admission: Admission;
-  /** `socket` is what the WebSocket reads from. */
-  onConnection: (websocket: WebSocket, socket: Socket, entrant: Entrant) => void;
+  /** The socket speaks WebSocket from here on; `head` came already. */
+  onConnection: (socket: Socket, head: Buffer, entrant: Entrant) => void;
   onRefused: (refusal: Refusal, address: string) => void;
   onError: (error: unknown) => void;
 };
 
 /** Answers upgrades of a server at the OpAMP path; others are left to other listeners. */
 export function createDoor(deps: Deps): { attach: (server: Server) => void } {
-  // Without compression the size of a message is what its header says: no bomb.
-  const wss = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false });
-
   const enter = async (request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> => {
     const identified = await deps.admission.identify(request);
     const refuse = (refusal: Refusal): void => {
@@ -31,10 +27,13 @@ export function createDoor(deps: Deps): { attach: (server: Server) => void } {
       deps.onRefused(refusal, identified.address);
     };
     if ("refusal" in identified) return refuse(identified.refusal);
+    const handshake = judgeHandshake(request);
+    if ("status" in handshake) return refuseUpgrade(socket, handshake);
     const full = deps.admission.place();
     if (full !== undefined) return refuse(full);
-    if (socket.destroyed) return;
-    wss.handleUpgrade(request, socket, head, (websocket) => deps.onConnection(websocket, socket, identified));
+    if (!socket.readable || !socket.writable) return void socket.destroy();
+    socket.write(acceptance(handshake.key));
+    deps.onConnection(socket, head, identified);
   };
   return {
     attach(server) {
@@ -57,10 +56,12 @@ export function createDoor(deps: Deps): { attach: (server: Server) => void } {
   };
 }
 
-function refuseUpgrade(socket: Socket, { status, retryAfterS }: { status: number; retryAfterS?: number }): void {
+type Answer = { status: number; retryAfterS?: number; header?: string };
+
+function refuseUpgrade(socket: Socket, { status, retryAfterS, header = "" }: Answer): void {
   const retry = retryAfterS === undefined ? "" : `Retry-After: ${retryAfterS}\r\n`;
   const bearer = status === 401 ? 'WWW-Authenticate: Bearer realm="opamp"\r\n' : "";
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${bearer}${retry}Connection: close\r\nContent-Length: 0\r\n\r\n`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${bearer}${retry}${header}Connection: close\r\nContent-Length: 0\r\n\r\n`,
   );
 }
