@@ -17,8 +17,8 @@ export type DepotProxy = {
   cutAfter: CutAfter;
   /** Called when a request has come, before it goes on. */
   arriving: (method: string, path: string) => void | Promise<void>;
-  /** From now on connections are taken and nothing is answered, as of a machine that hangs. */
-  hang(): void;
+  /** While it hangs requests are taken and nothing is answered. */
+  hang(on: boolean): void;
   close(): Promise<void>;
 };
 
@@ -34,7 +34,6 @@ export async function startDepotProxy(target: () => string): Promise<DepotProxy>
   };
   let ended = 0;
   const server = createServer((incoming, answer) => {
-    if (hanging) return;
     const passed: Passed = {
       method: incoming.method ?? "",
       path: incoming.url ?? "",
@@ -43,6 +42,7 @@ export async function startDepotProxy(target: () => string): Promise<DepotProxy>
       received: 0,
     };
     proxy.passed.push(passed);
+    if (hanging) return;
     relay(incoming, answer, passed, target(), proxy).catch(() => answer.destroy());
   });
   server.on("connection", (socket) => {
@@ -64,7 +64,7 @@ export async function startDepotProxy(target: () => string): Promise<DepotProxy>
     },
     cutAfter: () => undefined,
     arriving: () => undefined,
-    hang: () => (hanging = true),
+    hang: (on) => void (hanging = on),
     close: async () => {
       server.closeAllConnections();
       for (const socket of sockets) socket.destroy();
