@@ -9,6 +9,7 @@ import type { DepotConfig, Peers } from "../domain/depot/config.ts";
 import { unpackCopies, type Copies } from "../domain/depot/copy-bits.ts";
 import { nodeStatus, scrubStatus, type NodeStatus, type ScrubStatus } from "../domain/depot/node-status.ts";
 import type { ScrubKind } from "../domain/depot/scrub-plan.ts";
+import type { TransferClass } from "../domain/depot/token-bucket.ts";
 import { ERRORS, Failure, failure, type DetailOf, type ErrorCode } from "../domain/errors.ts";
 import * as wire from "./wire.ts";
 
@@ -38,6 +39,10 @@ export type DepotClient = {
   partial(sha256: string): Promise<number>;
   /** Resolves once the source answered; the copy goes on as the job. */
   copyFromDepot(sha256: string, fence: Fence, depotBaseUrl: string): Promise<{ job: string }>;
+  /** Ends a job: what came in so far is kept for the next one. Answers its state. */
+  cancel(id: string): Promise<wire.Job>;
+  /** A reader got wrong bytes of it: the node reads its copies again and puts wrong ones aside. */
+  suspect(sha256: string): Promise<wire.Suspected>;
   /** The state of a job, waiting up to `waitMs` for its end. */
   job(id: string, waitMs: number, signal?: AbortSignal): Promise<wire.Job>;
   /** A person says that its files belong to this installation, and which held artifacts may go. */
@@ -88,6 +93,9 @@ export function createDepotClient({ controlUrl, readUrl }: DepotAddress, options
         ...json("POST", { depot_base_url: depotBaseUrl }, fenced(fence)),
         headersTimeout: 2 * idleMs,
       }),
+    cancel: (id) => control(wire.PATHS.job(id), wire.jobAnswer, { method: "DELETE" }),
+    suspect: (sha256) =>
+      control(wire.PATHS.suspect(sha256), wire.suspectAnswer, { method: "POST", headersTimeout: SUSPECT_MS }),
     job: (id, waitMs, signal) =>
       control(`${wire.PATHS.job(id)}?wait_ms=${waitMs}`, wire.jobAnswer, {
         method: "GET",
@@ -104,7 +112,8 @@ export function createDepotClient({ controlUrl, readUrl }: DepotAddress, options
         () => true,
         () => false,
       ),
-    read: (sha256, offset = 0, signal) => readContent(dispatcher, options.tokens.read, readUrl, sha256, offset, signal),
+    read: (sha256, offset = 0, signal) =>
+      readContent(dispatcher, { token: options.tokens.read }, readUrl, sha256, offset, signal),
     close: () => dispatcher.close(),
   };
 }
@@ -118,12 +127,14 @@ export type DepotReader = {
 /** The depot read call alone, for any node: what depots use among themselves and the server for downloads. */
 export function createDepotReader(options: {
   token: string;
+  /** For whom: hosts that wait go first, which is `install`. Default `replicate`. */
+  transferClass?: TransferClass;
   connectTimeoutMs?: number;
   idleTimeoutMs?: number;
 }): DepotReader {
   const dispatcher = agentOf(options);
   return {
-    read: (readUrl, sha256, offset, signal) => readContent(dispatcher, options.token, readUrl, sha256, offset, signal),
+    read: (readUrl, sha256, offset, signal) => readContent(dispatcher, options, readUrl, sha256, offset, signal),
     close: () => dispatcher.close(),
   };
 }
@@ -144,13 +155,16 @@ const agentOf = ({
 
 function readContent(
   dispatcher: Agent,
-  token: string,
+  { token, transferClass }: { token: string; transferClass?: TransferClass },
   readUrl: string,
   sha256: string,
   offset: number,
   signal: AbortSignal | undefined,
 ): Promise<ReadAnswer> {
-  const headers = bearer(token, offset > 0 ? { range: `bytes=${offset}-`, "if-match": `"${sha256}"` } : {});
+  const headers = bearer(token, {
+    ...(offset > 0 && { range: `bytes=${offset}-`, "if-match": `"${sha256}"` }),
+    ...(transferClass && { [wire.CLASS_HEADER]: transferClass }),
+  });
   const url = readUrl.replace(/\/+$/, "") + wire.PATHS.read(sha256);
   return readFrom(url, { dispatcher, method: "GET", headers, ...(signal && { signal }) }, offset);
 }
@@ -183,6 +197,8 @@ async function listOf(base: string, ask: Ask, artifacts: readonly string[]): Pro
   throw unreachable(base, new Error(`its bits are not about ${artifacts.length} artifacts`));
 }
 
+/** As long as reading some gigabytes takes. */
+const SUSPECT_MS = 120_000;
 /** A node confirms from memory: one that does not is away, and costs whoever waits for it no more than this. */
 const CONFIRM_MS = 4_000;
 

@@ -38,8 +38,8 @@ export class ConfigState {
     this.#holds = holds;
     this.#hasFiles = await anyFiles(this.#healthy());
     if (state.kind !== "known") return;
-    const sameAge = holds.generation === state.entry.generation;
-    this.#publish(sameAge ? { ...state.entry, held: holds.held } : state.entry);
+    // killed between holds and configuration, a disk knows newer holds: both count until a configuration is acknowledged
+    this.#publish({ ...state.entry, held: [...new Set([...state.entry.held, ...holds.held])].sort() });
     this.#behind = new Set(behind);
     await this.catchUp();
   }
@@ -185,7 +185,7 @@ export class ConfigState {
 
   #publish(entry: LedgerEntry): void {
     this.#ledger = { kind: "known", entry };
-    if (entry.generation >= this.#holds.generation) this.#holds = entry;
+    this.#holds = entry;
     const sizes = entry.artifacts.map((sha256, i) => [sha256, entry.sizes?.[i]] as const);
     this.#inForce = {
       entry,

@@ -18,6 +18,8 @@ const listener = z.strictObject({
   tokenFile: text,
   tls: z.strictObject({ certFile: text, keyFile: text }).optional(),
 });
+/** Slower, and a piece would wait longer than its reader does. */
+const rate = sizeBytes.refine((bytes) => bytes >= 1024 ** 2, "must be at least 1MiB (per second)");
 const schema = z.strictObject({
   nodeId: text,
   zone: z.string().default(""),
@@ -27,8 +29,15 @@ const schema = z.strictObject({
   trashGrace: durationMs.prefault("10m"),
   reconcileInterval: durationMs.prefault("60s"),
   diskTimeout: durationMs.prefault("30s"),
-  /** Transfers into this node at a time. */
+  /** Transfers into this node at a time, and readers of it. As many more wait for their turn, everybody else is told. */
   slots: z.int().min(1).default(16),
+  readSlots: z.int().min(4).default(64),
+  /** Without a byte in either direction for so long, a connection ends. */
+  idleTimeout: durationMs.refine((ms) => ms >= 1_000, "must be at least 1s").prefault("60s"),
+  /** Bytes per second, of all transfers together; absent: as fast as it goes. */
+  bandwidth: z.strictObject({ in: rate.optional(), out: rate.optional() }).prefault({}),
+  /** A listener for metrics without a token; absent: they are on the control listener only, behind its token. */
+  metrics: z.strictObject({ listen }).optional(),
   /** How often copies are read again: sizes, and all bytes; and how fast at most, in bytes per second. */
   scrub: z
     .strictObject({

@@ -4,6 +4,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { failure, isFailure } from "../domain/errors.ts";
+import { createJobs } from "./jobs.ts";
+import type { Slots } from "./slots.ts";
 import type { Job, PutAnswer } from "./wire.ts";
 
 export type Flight = {
@@ -12,52 +14,58 @@ export type Flight = {
   started: Promise<void>;
   done: Promise<PutAnswer>;
 };
+/** What a transfer is given: its job, what to call once the source answered, and what ends it. */
+export type Flying = { job: Job; started: () => void; signal: AbortSignal };
 export type Flights = {
   running(sha256: string): Flight | undefined;
-  /** Begins a transfer. Refused with `depot_busy` when all slots are taken, `depot_stopping` after `stop`. */
-  begin(sha256: string, transfer: (job: Job, started: () => void) => Promise<PutAnswer>): Flight;
+  /**
+   * Begins a transfer, now or when a slot is free. Refused with `depot_busy` when too many wait already,
+   * `depot_stopping` after `stop`.
+   */
+  begin(sha256: string, transfer: (flying: Flying) => Promise<PutAnswer>): Flight;
+  /** Ends it with `depot_cancelled`; one that has ended stays as it is. Undefined when it is not known (any more). */
+  cancel(id: string): Job | undefined;
   /** The job, after its end or `waitMs`; undefined when it is not known (any more). */
   job(id: string, waitMs: number): Promise<Job | undefined>;
-  /** Those that run now. */
+  /** Those that run or wait for their slot. */
   all(): Job[];
-  /** Aborted by `stop`. */
-  signal: AbortSignal;
+  ended(): Readonly<Record<"done" | "failed", number>>;
   /** Ends what can be ended and waits for the rest. */
   stop(): Promise<void>;
 };
-type Options = { slots: number; datasets: number; log: (message: string, fields: object) => void };
-
-const KEPT_JOBS = 1_000;
+type Options = { slots: Slots; datasets: number; log: (message: string, fields: object) => void };
 
 export function createFlights({ slots, datasets, log }: Options): Flights {
   const flights = new Map<string, Flight>();
-  const jobs = new Map<string, { job: Job; ended: Promise<void> }>();
+  const jobs = createJobs();
   const stopping = new AbortController();
+  const counts = { done: 0, failed: 0 };
 
-  const remember = (job: Job, ended: Promise<void>): void => {
-    jobs.set(job.id, { job, ended });
-    for (const [id, { job: old }] of jobs) {
-      if (jobs.size <= KEPT_JOBS) return;
-      if (old.state !== "running") jobs.delete(id);
-    }
-  };
   const fail = (job: Job, error: unknown): void => {
     const known = isFailure(error) ? error : failure("internal", undefined, error);
+    counts.failed++;
     Object.assign(job, { state: "failed", code: known.code, message: known.message });
     log("a transfer failed", { sha256: job.sha256, code: known.code, error: String(error) });
   };
   return {
-    signal: stopping.signal,
     running: (sha256) => flights.get(sha256),
     all: () => Array.from(flights.values(), ({ job }) => job),
+    ended: () => counts,
+    cancel: jobs.cancel,
+    job: jobs.wait,
     begin: (sha256, transfer) => {
       if (stopping.signal.aborted) throw failure("depot_stopping", undefined);
-      if (flights.size >= slots) throw failure("depot_busy", undefined);
+      if (slots.isFull()) throw failure("depot_busy", undefined);
       const job: Job = { id: randomUUID(), sha256, state: "running", bytes: 0, datasets, successful_writes: 0 };
       const started = Promise.withResolvers<void>();
-      const done = transfer(job, started.resolve).finally(() => flights.delete(sha256));
+      const own = new AbortController();
+      const signal = AbortSignal.any([stopping.signal, own.signal]);
+      const done = inSlot(slots, signal, () => transfer({ job, started: started.resolve, signal })).finally(() =>
+        flights.delete(sha256),
+      );
       const ended = done.then(
         (answer) => {
+          counts.done++;
           Object.assign(job, { state: "done", ...answer });
           started.resolve();
         },
@@ -69,23 +77,21 @@ export function createFlights({ slots, datasets, log }: Options): Flights {
       started.promise.catch(() => undefined); // a put does not ask for it; its failure is told by `done`
       const flight: Flight = { job, started: started.promise, done };
       flights.set(sha256, flight);
-      remember(job, ended);
+      jobs.remember(job, ended, () => own.abort(failure("depot_cancelled", undefined)));
       return flight;
-    },
-    job: async (id, waitMs) => {
-      const known = jobs.get(id);
-      if (known === undefined || waitMs === 0) return known?.job;
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, waitMs);
-      });
-      await Promise.race([known.ended, late]);
-      clearTimeout(timer);
-      return known.job;
     },
     stop: async () => {
       stopping.abort(failure("depot_stopping", undefined));
       await Promise.allSettled([...flights.values()].map((flight) => flight.done));
     },
   };
+}
+
+async function inSlot<T>(slots: Slots, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const leave = await slots.enter(signal);
+  try {
+    return await work();
+  } finally {
+    leave();
+  }
 }

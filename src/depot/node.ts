@@ -5,44 +5,42 @@
  */
 import type { Readable } from "node:stream";
 import type { DepotConfig, Peers } from "../domain/depot/config.ts";
-import { copiesOn, packCopies } from "../domain/depot/copy-bits.ts";
 import type { Next } from "../domain/depot/judge-config.ts";
-import type { NodeStatus } from "../domain/depot/node-status.ts";
+import { FLOOR, type Floor } from "../domain/depot/trickle.ts";
 import { failure } from "../domain/errors.ts";
-import { ConfigState, type InForce } from "./config-state.ts";
+import { ConfigState } from "./config-state.ts";
 import { createDisk, type Disk } from "./disk.ts";
 import { createDiskStore, type DiskStore, type OpenedArtifact } from "./disk-store.ts";
 import type { DepotFs } from "./files.ts";
+import { createGate, createHashLocks } from "./locks.ts";
 import { createFindings } from "./findings.ts";
 import { createReport, type Report } from "./node-report.ts";
-import { createGate, createHashLocks } from "./locks.ts";
 import { createReconciler } from "./reconciler.ts";
 import { createScrub, type Scrub, type ScrubOptions } from "./scrub.ts";
-import { createTransfers, type ReadSource } from "./transfers.ts";
-import { setDigest, type DepotBits, type DepotList, type Job, type PutAnswer } from "./wire.ts";
+import type { ReadSource } from "./drain.ts";
+import { createMeter, type Meter } from "./meter.ts";
+import { UNLIMITED, type Bandwidth } from "./pace.ts";
+import { createSlots, type Slots } from "./slots.ts";
+import { createTransfers, type Transfers } from "./transfers.ts";
+import { setDigest, type Suspected, type Job, type PutAnswer } from "./wire.ts";
 
 export type Fence = { epoch: string | undefined; generation: number };
-export type DepotNode = {
+export type DepotNode = Report & {
   /** Reads the disks and starts the reconciler. */
   start(): Promise<void>;
   /** The configuration that should be in effect. The same again changes nothing; the short form has only its digest. */
   putConfig(next: DepotConfig, peers: Peers): Promise<void>;
   confirmConfig(next: Next, peers: Peers): Promise<void>;
-  /** Undefined when the node never had one. */
-  config(): DepotConfig | undefined;
-  /** Copies of what the configuration names, and the generation they were counted at. */
-  list(): Promise<DepotList>;
-  /** The same as bits over the set with this digest; fails with `depot_set` when it keeps another. */
-  listBits(digest: string): Promise<DepotBits>;
-  /** How it stands, also while no configuration is trusted. */
-  status(): Promise<NodeStatus>;
-  /** `offset`: the body goes on after what an earlier put left (`partial`); `size` is that of the body. */
   put(sha256: string, fence: Fence, size: number | undefined, body: Readable, offset?: number): Promise<PutAnswer>;
   /** Bytes that an earlier transfer of it left here. */
   partial(sha256: string): Promise<number>;
   /** Resolves once the source answered. The source must be a registered node. */
   copyFromDepot(sha256: string, fence: Fence, depotBaseUrl: string): Promise<Job>;
   job(id: string, waitMs: number): Promise<Job | undefined>;
+  /** Ends a job. Undefined when it is not known (any more). */
+  cancel(id: string): Job | undefined;
+  /** A reader got wrong bytes: all copies are read, wrong ones put aside and repaired from what is right. */
+  suspect(sha256: string): Promise<Suspected>;
   /** The depot read call: content, whatever the configuration says. */
   open(sha256: string): Promise<OpenedArtifact | undefined>;
   /** A person says that the files here belong to this installation. */
@@ -50,6 +48,10 @@ export type DepotNode = {
   /** Runs the reconciler now and waits for it. */
   reconcile(): Promise<void>;
   scrub: Scrub;
+  /** What went through it, and what is going on: for its metrics. */
+  meter: Meter;
+  slots: Slots;
+  ended: Transfers["ended"];
   /** Takes nothing new, ends what runs, leaves the disks at rest. */
   close(): Promise<void>;
 };
@@ -63,13 +65,23 @@ export type NodeOptions = {
   trashGraceMs: number;
   reconcileEveryMs: number;
   diskTimeoutMs: number;
+  /** Transfers into the node at a time. */
   slots: number;
+  /** How many more may wait for a slot. Default none. */
+  queue?: number;
+  /** What comes in, in all. Default unlimited. */
+  intake?: Bandwidth;
+  /** The slowest peer that is waited for. */
+  floor?: Floor;
+  meter?: Meter;
   scrub: ScrubOptions;
   /** For a test that shows what goes wrong without them. */
   locking?: { locks: ReturnType<typeof createHashLocks>; gate: ReturnType<typeof createGate> };
 };
 
 const TRIES_PER_SOURCE = 3;
+/** Shorter than the silence after which a client gives up. */
+export const QUEUE_MS = 5_000;
 
 export function createDepotNode(options: NodeOptions): DepotNode {
   const { state, store, gate, disks, transfers, reconciler, admit, meter, slots, findings } = assemble(options);
@@ -82,6 +94,7 @@ export function createDepotNode(options: NodeOptions): DepotNode {
     reconcileSoon();
   });
   const scrub = createScrub({ ...options.scrub, store, wanted: () => state.wanted(), onMissing: reconcileSoon, log });
+  const report = createReport({ store, state, transfers, scrub, findings });
 
   return {
     start: async () => {
@@ -94,21 +107,7 @@ export function createDepotNode(options: NodeOptions): DepotNode {
         if (await state.replace({ ...next, digest: setDigest(next.artifacts) }, peers)) reconcileSoon();
       }),
     confirmConfig: (next, peers) => gate.alone(() => state.confirm(next, peers)),
-  const report = createReport({ store, state, transfers, scrub, findings });
-    config: () => {
-      const entry = state.inForce()?.entry;
-      if (entry === undefined) return undefined;
-      const { epoch, generation, artifacts, held } = entry;
-      return { epoch, generation, artifacts, ...(held.length > 0 && { held }) };
-    },
-    list: async () => listNode(store, state.trusted()),
-    listBits: async (digest) => bitsOf(store, state.trusted(), digest),
-    status: async () => ({
-      ...(await statusOf(store, state)),
-      disks: await disksOf(store),
-      transfers: transfers.running().map(({ sha256, bytes }) => ({ sha256, bytes })),
-      scrub: scrub.status(),
-    }),
+    ...report,
     put: async (sha256, fence, size, body, offset = 0) => {
       admit(fence, sha256);
       const known = state.trusted().sizes.get(sha256) ?? (size === undefined ? undefined : size + offset);
@@ -123,6 +122,8 @@ export function createDepotNode(options: NodeOptions): DepotNode {
       return transfers.copy(landing, options.readFrom(origin));
     },
     job: (id, waitMs) => transfers.job(id, waitMs),
+    cancel: (id) => transfers.cancel(id),
+    suspect: (sha256) => suspect(store, sha256, state.wanted()?.sizeOf(sha256), reconcileSoon),
     open: (sha256) => store.open(sha256, state.wanted()?.sizeOf(sha256)),
     adopt: async (epoch, released = []) => {
       await gate.alone(() => state.adopt(epoch, released));
@@ -130,6 +131,9 @@ export function createDepotNode(options: NodeOptions): DepotNode {
     },
     reconcile: () => reconciler.wake(),
     scrub,
+    meter,
+    slots,
+    ended: () => transfers.ended(),
     close: async () => {
       await Promise.all([transfers.close(), reconciler.close(), scrub.close()]);
     },
@@ -138,7 +142,8 @@ export function createDepotNode(options: NodeOptions): DepotNode {
 
 /** The parts of a node, tied together by the two locks. */
 function assemble(options: NodeOptions) {
-  const { log, fs, diskTimeoutMs, slots } = options;
+  const { log, fs, diskTimeoutMs, monotonicMs, floor = FLOOR, meter = createMeter(), intake = UNLIMITED } = options;
+  const slots = createSlots({ size: options.slots, queue: options.queue ?? 0, waitMs: QUEUE_MS });
   const { locks, gate } = options.locking ?? { locks: createHashLocks(), gate: createGate() };
   const disks = options.disks.map((path) =>
     createDisk(path, fs, diskTimeoutMs, (error) => log("a disk failed", { disk: path, error: error.message })),
@@ -164,12 +169,12 @@ function assemble(options: NodeOptions) {
   const transfers = createTransfers({ store, whileAdmitted, ...limits, log });
   const findings = createFindings(options.scrub.nowMs);
   const reconciler = createReconciler({
+    onRepaired: (sha256, disk) => findings.note("repaired", sha256, disk),
     store,
     locks,
     gate,
     wanted: () => state.wanted(),
     catchUp: async () => {
-    onRepaired: (sha256, disk) => findings.note("repaired", sha256, disk),
       if (state.isBehind()) await gate.alone(() => state.catchUp());
     },
     diskReturned: (disk) => gate.alone(() => state.meet(disk)),
@@ -196,46 +201,16 @@ async function tryDisk(disk: Disk, log: NodeOptions["log"]): Promise<void> {
   }
 }
 
-/** One snapshot of the configuration, then the files: it names only what that generation wants (invariant 6). */
-async function listNode(store: DiskStore, { entry, sizes }: InForce): Promise<DepotList> {
-  const list: Record<string, number> = {};
-  for (const sha256 of entry.artifacts) {
-    const copies = await store.copies(sha256, sizes.get(sha256));
-    if (copies.length > 0) list[sha256] = copies.length;
-  }
-  return { epoch: entry.epoch, generation: entry.generation, list, disks: await disksOf(store) };
-}
-
-async function bitsOf(store: DiskStore, inForce: InForce, digest: string): Promise<DepotBits> {
-  const { artifacts, digest: current, generation } = inForce.entry;
-  if (digest !== current) throw failure("depot_set", { sent: digest, current, generation });
-  const { list, ...said } = await listNode(store, inForce);
-  const copies = artifacts.map((sha256) => copiesOn(list[sha256] ?? 0, store.disks.length));
-  return { ...said, bits: Buffer.from(packCopies(copies)).toString("base64") };
-}
-
-const disksOf = (store: DiskStore): Promise<DepotList["disks"]> =>
-  Promise.all(
-    store.disks.map(async (disk) => ({
-      path: disk.path,
-      state: disk.failure() ?? "ok",
-      freeBytes: await disk.run("free", (fs) => fs.freeBytes(disk.path)).catch(() => null),
-    })),
-  );
-
-/** What the configuration wants, by the copies that are there: on every disk, on some, on none. */
-async function statusOf(store: DiskStore, state: ConfigState): Promise<Pick<NodeStatus, "config" | "problem">> {
-  let inForce: InForce | undefined;
-  try {
-    inForce = state.inForce();
-  } catch (error) {
-    return { config: null, problem: error instanceof Error ? error.message : String(error) };
-  }
-  if (inForce === undefined) return { config: null, problem: null };
-  const { list, generation } = await listNode(store, inForce);
-  const copies = inForce.entry.artifacts.map((sha256) => list[sha256] ?? 0);
-  const complete = copies.filter((count) => count === store.disks.length).length;
-  const missing = copies.filter((count) => count === 0).length;
-  const wanted = copies.length;
-  return { config: { generation, wanted, complete, partial: wanted - complete - missing, missing }, problem: null };
+/** A copy that is wrong is put aside by the look at it; what a sibling has comes from there. */
+async function suspect(
+  store: DiskStore,
+  sha256: string,
+  size: number | undefined,
+  reconcileSoon: () => void,
+): Promise<Suspected> {
+  const found: Suspected = { right: 0, wrong: 0, missing: 0, unreadable: 0 };
+  const pace = async (): Promise<void> => undefined;
+  for (const disk of store.healthy()) found[await store.check(sha256, disk, { size, pace })]++;
+  if (found.right < store.healthy().length) reconcileSoon();
+  return found;
 }

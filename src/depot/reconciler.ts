@@ -91,13 +91,14 @@ export function createReconciler(deps: Deps): Reconciler {
 
 async function reconcileDisk(deps: Deps, disk: Disk, inTrashSince: Map<string, number>, first: boolean): Promise<void> {
   if (await hasLostFolders(disk)) disk.eject("another disk is in its place");
-  if (disk.failure() !== undefined) {
+  const hasReturned = disk.failure() !== undefined;
+  if (hasReturned) {
     await disk.tryAgain();
     await deps.diskReturned(disk);
     deps.log("a disk is well again", { disk: disk.path });
   }
   await deps.store.settle(disk);
-  await removeLeftovers(deps, disk, first);
+  await removeLeftovers(deps, disk, first || hasReturned);
   for (const name of await disk.run("list", (fs) => fs.list(disk.trash)))
     await settleTrash(deps, disk, name, inTrashSince);
   for (const sha256 of artifactNames(await disk.run("list", (fs) => fs.list(disk.artifacts))))
@@ -200,8 +201,8 @@ async function repair(
         if (wanted()?.wants(sha256) === true) await store.commit(sha256, prepared);
       }),
     );
-    log("a copy was repaired from its sibling", { sha256, from: from.path, to: to.path });
     onRepaired(sha256, to.path);
+    log("a copy was repaired from its sibling", { sha256, from: from.path, to: to.path });
   } finally {
     await upload.discard();
   }

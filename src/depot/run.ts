@@ -8,13 +8,18 @@ import { createDepotClient, createDepotReader } from "./client.ts";
 import type { DepotSettings } from "./config.ts";
 import { nodeFs } from "./files.ts";
 import { createDepotNode } from "./node.ts";
-import { createPace, type Sleep } from "./pace.ts";
+import { buildMetricsServer } from "./metrics.ts";
+import { createMeter } from "./meter.ts";
+import { createBandwidth, UNLIMITED, type Bandwidth, type Sleep } from "./pace.ts";
+import { buildReadServer } from "./read-server.ts";
 import type { ScrubOptions } from "./scrub.ts";
-import { buildControlServer, buildReadServer } from "./server.ts";
+import { buildControlServer } from "./server.ts";
 
 export type RunningDepot = {
   controlUrl: string;
   readUrl: string;
+  /** Of the listener for metrics alone, where there is one. */
+  metricsUrl: string | undefined;
   /** Takes nothing new, ends what runs, closes the listeners. */
   close(): Promise<void>;
 };
@@ -25,6 +30,8 @@ type Listener = DepotSettings["control"];
 export async function runDepot(settings: DepotSettings, log: Log): Promise<RunningDepot> {
   const [controlToken, readToken] = await Promise.all([tokenOf(settings.control), tokenOf(settings.read)]);
   const reader = createDepotReader({ token: readToken });
+  const { idleTimeout: idleTimeoutMs } = settings;
+  const scrubbing = bandwidthOf(settings.scrub.bytesPerSecond);
   const node = createDepotNode({
     disks: settings.disks,
     fs: nodeFs,
@@ -35,19 +42,33 @@ export async function runDepot(settings: DepotSettings, log: Log): Promise<Runni
     reconcileEveryMs: settings.reconcileInterval,
     diskTimeoutMs: settings.diskTimeout,
     slots: settings.slots,
-    scrub: scrubOptions(settings.scrub),
+    queue: settings.slots,
+    intake: bandwidthOf(settings.bandwidth.in),
+    // a scrub gives way to what is being sent and taken
+    meter: createMeter((bytes) => scrubbing.charge(bytes)),
+    scrub: scrubOptions(settings.scrub, scrubbing),
   });
   await node.start();
-  const control = buildControlServer(node, { token: controlToken, tls: await readTls(settings.control), log });
-  const read = buildReadServer(node, { token: readToken, tls: await readTls(settings.read), log });
+  const common = { idleTimeoutMs, log };
+  const control = buildControlServer(node, { token: controlToken, tls: await readTls(settings.control), ...common });
+  const read = buildReadServer(node, {
+    token: readToken,
+    tls: await readTls(settings.read),
+    slots: settings.readSlots,
+    outlet: bandwidthOf(settings.bandwidth.out),
+    ...common,
+  });
+  const metrics = buildMetricsServer(node, { log });
   const controlUrl = await listenOn(control, settings.control);
   const readUrl = await listenOn(read, settings.read);
+  const metricsUrl = settings.metrics && (await listenOn(metrics, settings.metrics));
   return {
     controlUrl,
     readUrl,
+    metricsUrl,
     close: async () => {
       await node.close();
-      await Promise.all([control.close(), read.close()]);
+      await Promise.all([control.close(), read.close(), metrics.close()]);
       await reader.close();
     },
   };
@@ -72,13 +93,17 @@ function addressOf({ listen: { host, port }, tls }: Listener): string {
 
 const LOOK_EVERY_MS = 60_000;
 
-function scrubOptions({ lightEvery: light, deepEvery: deep, bytesPerSecond }: DepotSettings["scrub"]): ScrubOptions {
-  const sleep: Sleep = (ms, signal) => setTimeout(ms, undefined, { signal, ref: false });
-  const pace = createPace(bytesPerSecond, () => performance.now(), sleep);
-  return { every: { light, deep }, lookEveryMs: LOOK_EVERY_MS, nowMs: Date.now, sleep, pace };
+const sleep: Sleep = (ms, signal) => setTimeout(ms, undefined, { signal, ref: false });
+
+const bandwidthOf = (bytesPerSecond: number | undefined): Bandwidth =>
+  bytesPerSecond === undefined ? UNLIMITED : createBandwidth(bytesPerSecond, () => performance.now(), sleep);
+
+function scrubOptions({ lightEvery, deepEvery }: DepotSettings["scrub"], { take: pace }: Bandwidth): ScrubOptions {
+  const every = { light: lightEvery, deep: deepEvery };
+  return { every, lookEveryMs: LOOK_EVERY_MS, nowMs: Date.now, sleep, pace };
 }
 
-async function listenOn(app: FastifyInstance, { listen, tls }: Listener): Promise<string> {
+async function listenOn(app: FastifyInstance, { listen, tls }: Pick<Listener, "listen" | "tls">): Promise<string> {
   await app.listen({ host: listen.host, port: listen.port });
   const address = app.server.address();
   if (address === null || typeof address === "string") throw new Error("the listener has no port");

@@ -30,6 +30,8 @@ export type Scrub = {
   /** Resolves when nothing runs any more. */
   idle(): Promise<void>;
   status(): ScrubStatus;
+  /** Bytes read since the node started. */
+  bytes(): number;
   /** Ends what runs; the next process goes on there. */
   close(): Promise<void>;
 };
@@ -73,6 +75,7 @@ class Scrubber implements Scrub {
   private wake = new AbortController();
   private isAtWork = false;
   private progress = { checked: 0, of: 0 };
+  private bytesRead = 0;
 
   constructor(deps: Deps) {
     this.deps = deps;
@@ -98,6 +101,10 @@ class Scrubber implements Scrub {
       deepEndedAt: timeOf(endedAtMs.deep),
       found: { ...this.found },
     };
+  }
+
+  bytes(): number {
+    return this.bytesRead;
   }
 
   async close(): Promise<void> {
@@ -136,6 +143,11 @@ class Scrubber implements Scrub {
     await this.run(kind, begun(this.history, kind, this.deps.nowMs()));
   }
 
+  private readonly pace: Pace = async (bytes, signal) => {
+    this.bytesRead += bytes;
+    await this.deps.pace(bytes, signal);
+  };
+
   private async run(kind: ScrubKind, from: ScrubHistory): Promise<void> {
     const wanted = Array.from(this.deps.wanted()?.all() ?? []).sort();
     const done = wanted.filter((it) => it <= (from.running?.after ?? "")).length;
@@ -143,7 +155,7 @@ class Scrubber implements Scrub {
     this.progress = { checked: done, of: wanted.length };
     for (const sha256 of wanted.slice(done)) {
       if (this.stop.signal.aborted || (this.asked === "deep" && kind === "light")) break;
-      await checkCopies(this.deps, sha256, kind, this.found, this.stop.signal);
+      await checkCopies({ ...this.deps, pace: this.pace }, sha256, kind, this.found, this.stop.signal);
       this.history = advanced(this.history, sha256);
       if (++this.progress.checked % SAVE_EVERY === 0) await save(this.deps, this.history);
     }

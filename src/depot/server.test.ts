@@ -11,7 +11,8 @@ import {
   type TestNode,
 } from "../../test/support/depot.ts";
 import { createDepotClient, type DepotClient } from "./client.ts";
-import { buildControlServer, buildReadServer } from "./server.ts";
+import { buildReadServer } from "./read-server.ts";
+import { buildControlServer } from "./server.ts";
 
 const A = bytesOf("a", 100_000);
 const a = digest(A);

@@ -14,6 +14,7 @@ export const PATHS = {
   put: (sha256: string): string => `/artifacts/${sha256}`,
   partial: (sha256: string): string => `/artifacts/${sha256}/partial`,
   copy: (sha256: string): string => `/artifacts/${sha256}/copy-from-depot`,
+  suspect: (sha256: string): string => `/artifacts/${sha256}/suspect`,
   job: (id: string): string => `/jobs/${id}`,
   adopt: "/adopt",
   scrub: "/scrub",
@@ -22,6 +23,8 @@ export const PATHS = {
   read: (sha256: string): string => `/artifact/sha256/${sha256}`,
 } as const;
 export const EPOCH_HEADER = "x-epoch";
+/** On a read: `install` (for a host that is waiting for it) or `replicate`, which is what is meant without it. */
+export const CLASS_HEADER = "x-transfer-class";
 
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const generation = z.int().nonnegative();
@@ -67,11 +70,11 @@ export const listAnswer = z.object({
   /** Copies per digest over the healthy disks; a digest without a copy is not listed. */
   list: z.record(digest, z.int().positive()),
   disks: z.array(z.object({ path: z.string(), state: z.string(), freeBytes: z.number().nullable() })),
+  /** How far its list of findings is; who knows less asks for its status. */
+  findings: findingsMark.optional(),
 });
 /** The same in two bits per artifact, in the order of the set that `?digest=` names (`packCopies`, base64). */
 export const bitsAnswer = listAnswer.omit({ list: true }).extend({ bits: z.base64() });
-  /** How far its list of findings is; who knows less asks for its status. */
-  findings: findingsMark.optional(),
 /** A put whose predecessor was cut goes on after the bytes that `partial` says are there. */
 export const putQuery = z.object({ offset: z.coerce.number().int().nonnegative().default(0) });
 export const partialAnswer = z.object({ bytes: z.int().nonnegative() });
@@ -93,6 +96,10 @@ export const adoptBody = z.strictObject({ epoch, released: z.array(digest).max(1
 export const scrubBody = z.strictObject({ kind: z.enum(SCRUB_KINDS) });
 export const problemAnswer = z.object({ code: z.string(), message: z.string(), detail: z.unknown().optional() });
 
+/** Copies of one artifact on the disks of a node, after all their bytes were read; wrong ones were put aside. */
+export const suspectAnswer = z.object({ right: z.int(), wrong: z.int(), missing: z.int(), unreadable: z.int() });
+
+export type Suspected = z.infer<typeof suspectAnswer>;
 export type DepotList = z.infer<typeof listAnswer>;
 export type DepotBits = z.infer<typeof bitsAnswer>;
 export type PutAnswer = z.infer<typeof putAnswer>;

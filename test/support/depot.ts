@@ -8,7 +8,7 @@ import { setTimeout } from "node:timers/promises";
 import { nodeFs, type DepotFile, type DepotFs } from "../../src/depot/files.ts";
 import { createDepotNode, type DepotNode, type Fence } from "../../src/depot/node.ts";
 import { createGate } from "../../src/depot/locks.ts";
-import type { ReadSource } from "../../src/depot/transfers.ts";
+import type { ReadSource } from "../../src/depot/drain.ts";
 import { failure } from "../../src/domain/errors.ts";
 
 const DAY_MS = 24 * 3_600_000;

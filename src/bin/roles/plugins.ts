@@ -13,6 +13,7 @@ import { artifactContentRoutes } from "../../api/routes/artifact-content.ts";
 import { artifactRoutes } from "../../api/routes/artifacts.ts";
 import { uploadRoutes } from "../../api/routes/upload.ts";
 import { gitopsWebhookRoutes } from "../../api/routes/gitops-webhook.ts";
+import { gitopsPreviewRoutes } from "../../api/routes/gitops-preview.ts";
 import { gitopsRoutes } from "../../api/routes/gitops.ts";
 import { createArtifactStreams } from "../../api/stream-artifact.ts";
 import { createDepotReader } from "../../depot/client.ts";
@@ -21,6 +22,7 @@ import type { ServerSettings } from "../../domain/config/server-config.ts";
 import type { Pool } from "../../store/database.ts";
 import { downloadSources } from "../../store/downloads.ts";
 import { secretOf, type Shared } from "./load.ts";
+import { createPreview } from "./preview.ts";
 
 export async function createPlugins(
   settings: ServerSettings,
@@ -39,7 +41,7 @@ export async function createPlugins(
   };
   const { webhookSecret } = gitops;
   const streams = createArtifactStreams({
-    reader: createDepotReader({ token: tokens.read }),
+    reader: createDepotReader({ token: tokens.read, transferClass: "install" }),
     sources: (sha256) => downloadSources(pool, sha256),
     stagingDir: artifacts.stagingDir,
     nowMs: Date.now,
@@ -49,6 +51,7 @@ export async function createPlugins(
   return {
     guarded: [
       gitopsRoutes(git),
+      gitopsPreviewRoutes(createPreview(settings, pool, now)),
       agentConfigRoutes({ pool, keys }),
       agentCommandRoutes({ pool, listener: shared.listener, now }),
       artifactRoutes({
