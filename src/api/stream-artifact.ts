@@ -148,16 +148,15 @@ async function* stream(
   next: (start: number) => Promise<Opened | undefined>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  let at = start; // everything before it was right and is sent
-  for (let source: Opened | undefined = first; source !== undefined; source = await next(at - (at % PIECE_BYTES))) {
+  let at = start; // always the beginning of a piece: pieces are right, and sent, as a whole
+  for (let source: Opened | undefined = first; source !== undefined; source = await next(at)) {
     let fault: Error = new Error("it ended early");
     sources.count(source.node, 1);
     try {
-      const body = source.body as AsyncIterable<Buffer>;
-      for await (const { offset, bytes } of checkedPieces(body, at - (at % PIECE_BYTES), sums)) {
-        const part = bytes.subarray(Math.max(0, Math.max(at, piece.start) - offset), piece.end - offset);
+      for await (const { offset, bytes } of checkedPieces(source.body as AsyncIterable<Buffer>, at, sums)) {
+        const part = bytes.subarray(Math.max(0, piece.start - offset), piece.end - offset);
         if (part.length > 0) yield part;
-        at = Math.max(at, offset + bytes.length);
+        at = offset + bytes.length;
         if (at >= piece.end) return;
       }
     } catch (error) {
