@@ -137,15 +137,25 @@ const deadlines = ({ policy }: RolloutRow, now: Date) => ({
   healthWait: new Date(now.getTime() + policy.targetTimeoutMs + policy.healthWaitMs),
 });
 
-/** Takes back what the hosts have not stopped their supervisor for: each is offered what it runs. Returns how many. */
-export async function withdrawBeforeStop(tx: Db, row: RolloutRow, why: string, now: Date): Promise<number> {
+/**
+ * Takes back what the hosts (all of the rollout, or `only` these) have not stopped their supervisor for: each is offered what
+ * it runs. Returns how many.
+ */
+export async function withdrawBeforeStop(
+  tx: Db,
+  row: RolloutRow,
+  why: string,
+  now: Date,
+  only?: ReadonlySet<string>,
+): Promise<number> {
   const inFlight = await readInFlight(tx, row.fleet, row.n);
   const moves = inFlight
-    .filter(({ facts, offer, target }) => {
+    .filter(({ host, facts, offer, target }) => {
       // A target between its two parts goes on: taking back one of them would leave it with neither state.
       const isFirstPart = facts.part === "package" && partsOf(target, "forward")[0] === "package";
       return (
         isFirstPart &&
+        (only === undefined || only.has(host)) &&
         offer?.direction !== "take_back" &&
         facts.direction === "forward" &&
         BEFORE_STOP.includes(facts.phase)

@@ -18,7 +18,14 @@ import { audit } from "../store/audit.ts";
 import { applyControl, recallControl, type Applied, type ControlCall } from "../store/controls.ts";
 import type { Pool } from "../store/database.ts";
 import { readControlView, readRollout } from "../store/rollouts.ts";
-import { controlUpdates, QUEUES, WORKFLOW_IDS, type Control, type ControlAnswer } from "../workflows/messages.ts";
+import {
+  controlUpdates,
+  QUEUES,
+  refresh,
+  WORKFLOW_IDS,
+  type Control,
+  type ControlAnswer,
+} from "../workflows/messages.ts";
 
 export type ControlInput = { reason?: string | undefined; wave?: string | undefined };
 /** 202 with `pending`: the hold is committed and stops every offer, the workflow follows when it can. */
@@ -55,6 +62,7 @@ export function createRolloutControls(deps: ControlDeps): RolloutControls {
       const before = await recallControl(deps.pool, call);
       if (before === undefined) await refuseEarly(deps, call);
       if (control === "pause" || control === "abort") return holdFirst(deps, call);
+      if (n === 0) return controlCatchUp(deps, call);
       if (before?.outcome === "applied" && !before.reopened) return { status: 200, answer: answerOf(before) };
       const row = await readRollout(deps.pool, fleet, n);
       const isFinished = row !== undefined && isFinalState(row.state);
@@ -110,15 +118,44 @@ async function holdFirst(deps: ControlDeps, call: ControlCall): Promise<ControlR
   if (applied.outcome === "refused") throw asFailure(call, applied);
   const answer = answerOf(applied);
   // A standing catch-up has a workflow only while there is something to do: its row is all there is to hold.
-  if (call.n === 0 || !applied.changed) return { status: 200, answer };
+  if (!applied.changed || (call.n === 0 && call.control === "pause")) return { status: 200, answer };
   try {
-    await ask(deps, call);
+    await (call.n === 0 ? wakeCatchUp(deps, call) : ask(deps, call));
     return { status: 200, answer };
   } catch (error) {
     if (!isFailure(error)) throw error;
     const row = await readRollout(deps.pool, call.fleet, call.n);
     if (row !== undefined && isFinalState(row.state)) return { status: 200, answer: { ...answer, state: row.state } };
     return { status: 202, answer: { ...answer, pending: true } };
+  }
+}
+
+/**
+ * A standing catch-up is its row; its workflow runs while there is something to do, and is woken or started again. Without
+ * Temporal the row stands, the planner starts the workflow later, and repeating is safe.
+ */
+async function controlCatchUp(deps: ControlDeps, call: ControlCall): Promise<ControlResult> {
+  const applied = await applyControl(deps.pool, call, deps.now());
+  if (applied.outcome === "refused") throw asFailure(call, applied);
+  await wakeCatchUp(deps, call);
+  return { status: 200, answer: answerOf(applied) };
+}
+
+async function wakeCatchUp({ client, deadlineMs = DEADLINE_MS }: ControlDeps, call: ControlCall): Promise<void> {
+  const { fleet, control } = call;
+  try {
+    await client.withDeadline(Date.now() + deadlineMs, () =>
+      client.workflow.signalWithStart("catchUp", {
+        workflowId: WORKFLOW_IDS.catchUp(fleet),
+        taskQueue: QUEUES.control,
+        args: [{ fleet }],
+        signal: refresh,
+        signalArgs: [{ cause: control }],
+        staticSummary: `fleet ${fleet}: hosts that came late`,
+      }),
+    );
+  } catch (error) {
+    throw unanswered(call, error);
   }
 }
 

@@ -14,6 +14,7 @@ import { addGitops } from "./gitops.ts";
 import { addNotices } from "./notices.ts";
 import type { Output } from "./print.ts";
 import { addInit } from "./init.ts";
+import { addPlan } from "./plan.ts";
 import { addRender } from "./render.ts";
 import { addReleases } from "./releases.ts";
 import { addRollouts } from "./rollouts.ts";
@@ -56,6 +57,7 @@ export async function runMyrctl(
     addFleets,
     addRollouts,
     addGitops,
+    addPlan,
     addArtifacts,
     addDepots,
     addUpload,

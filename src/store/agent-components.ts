@@ -47,3 +47,20 @@ export async function readMissing(db: Db, pairings: readonly Pairing[]): Promise
   );
   return new Map(rows.map(({ missing, ...pairing }) => [pairingKey(pairing), missing]));
 }
+
+/** Names of the components of these builds, by `pairingKey` without the configuration. */
+export async function readComponentNames(
+  db: Db,
+  builds: readonly Omit<Pairing, "config">[],
+): Promise<Map<string, Set<string>>> {
+  const distinct = [...new Map(builds.map((one) => [buildKey(one), one])).values()];
+  if (distinct.length === 0) return new Map();
+  const { rows } = await db.query<{ credential: string; components: string; names: string[] }>(
+    `select s.credential, encode(s.hash, 'hex') as components, s.names from component_sets s
+       join unnest($1::text[], $2::text[]) as b(credential, hash) on s.credential = b.credential and s.hash = decode(b.hash, 'hex')`,
+    [distinct.map((it) => it.credential), distinct.map((it) => it.components)],
+  );
+  return new Map(rows.map((row) => [buildKey(row), new Set(row.names)]));
+}
+
+export const buildKey = ({ credential, components }: Omit<Pairing, "config">): string => `${components} ${credential}`;

@@ -13,7 +13,7 @@ import { isFinalState, type Ending, type RolloutState } from "../domain/rollout/
 import { appendAudit } from "./audit.ts";
 import { transaction, type Db, type Pool } from "./database.ts";
 import { refreshState } from "./rollout-state.ts";
-import { lockFleet, readControlView, readRollout, readWaves, type RolloutRow } from "./rollouts.ts";
+import { lockFleet, MAY_RETRY, readControlView, readRollout, readWaves, type RolloutRow } from "./rollouts.ts";
 
 export type ControlCall = ControlAsk & {
   fleet: string;
@@ -183,7 +183,7 @@ async function reopen(tx: Db, row: RolloutRow, ending: Ending | null): Promise<v
   await tx.query(
     `update rollouts set run = run + 1, state = case when $3::text is null then 'preparing' else 'rolling_back' end,
         ending = $3, finished_at = null, approvals = case when state = 'aborted' then '{}' else approvals end,
-        prepared_at = case when $3::text is null then null else prepared_at end
+        prepared_at = case when $3::text is null and kind = 'change' then null else prepared_at end
       where fleet = $1 and n = $2`,
     [row.fleet, row.n, ending],
   );
@@ -207,7 +207,7 @@ async function retryTargets(tx: Db, row: RolloutRow, now: Date): Promise<void> {
        update targets t set attempt = t.attempt + 1, wave = coalesce($4, t.wave)
          from attempts a
         where t.fleet = $1 and t.n = $2 and a.fleet = t.fleet and a.n = t.n and a.host = t.host and a.attempt = t.attempt
-          and a.finished_at is not null and not (a.direction = 'forward' and a.phase = 'succeeded')
+          and a.finished_at is not null and not (a.direction = 'forward' and a.phase = 'succeeded') and ${MAY_RETRY}
         returning t.host, t.attempt, t.wave, a.not_before)
      insert into attempts (fleet, n, host, attempt, direction, wave, since, progress_at, not_before)
      select $1, $2, host, attempt, 'forward', wave, $3, $3, not_before from again`,
@@ -215,7 +215,7 @@ async function retryTargets(tx: Db, row: RolloutRow, now: Date): Promise<void> {
   );
   if (!ended) return;
   await tx.query(
-    `update waves w set state = 'pending', finished_at = null where w.fleet = $1 and w.n = $2
+    `update waves w set state = case when $2 = 0 then 'running' else 'pending' end, finished_at = null where w.fleet = $1 and w.n = $2
         and (w.state in ('cancelled', 'skipped', 'waiting_approval', 'running', 'baking') or exists (select from attempts a
           where a.fleet = w.fleet and a.n = w.n and a.wave = w.k and a.finished_at is null))`,
     [row.fleet, row.n],

@@ -154,3 +154,13 @@ export async function readAppliedChange(db: Db): Promise<Change | undefined> {
   );
   return rows[0]?.change ?? undefined;
 }
+
+/** Objects of a commit that was applied, or judged valid, and is still kept. */
+export async function readCommit(db: Db, commit: string): Promise<GitObject[] | undefined> {
+  const { rows } = await db.query<{ objects: GitObject[] }>(
+    `select objects from snapshots where commit = $1
+     union all select objects from gitops_revisions where commit = $1 and objects is not null limit 1`,
+    [commit],
+  );
+  return rows[0]?.objects;
+}

@@ -11,12 +11,12 @@ export type OpenRollout = {
   version: string | null;
 };
 
-/** Open changes, and catch-ups with a host that can be offered now or is in flight. */
+/** Open changes, and catch-ups that end, or have a host that can be offered now or is in flight. */
 export async function openRollouts(db: Db, now: Date): Promise<OpenRollout[]> {
   const { rows } = await db.query<OpenRollout>(
     `select r.fleet, r.n, r.kind, r.commit, r.version, r.run from rollouts r
       where r.state not in ('succeeded', 'failed', 'aborted', 'rolled_back', 'superseded')
-        and (r.kind = 'change' or exists (select from targets t join attempts a using (fleet, n, host, attempt)
+        and (r.kind = 'change' or r.ending is not null or exists (select from targets t join attempts a using (fleet, n, host, attempt)
           join agents c on c.uid = t.host where t.fleet = r.fleet and t.n = r.n and a.finished_at is null
             and (a.phase <> 'pending' or (c.connected and (a.not_before is null or a.not_before <= $1)))))
       order by r.fleet, r.n`,

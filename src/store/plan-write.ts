@@ -1,10 +1,10 @@
 /** What a plan writes: rollouts with their waves and targets, joiners, and the standing catch-up of a fleet. */
-import type { PlanTarget } from "../domain/rollout/plan.ts";
+import type { LeftOut, PlanTarget } from "../domain/rollout/plan.ts";
 import type { FrozenPolicy } from "../domain/rollout/policy.ts";
 import { appendAudit } from "./audit.ts";
 import type { Db } from "./database.ts";
 import { refreshState } from "./rollout-state.ts";
-import type { FleetRow } from "./rollouts.ts";
+import { readRollout, type FleetRow } from "./rollouts.ts";
 
 export type NewRollout = {
   fleet: string;
@@ -14,6 +14,8 @@ export type NewRollout = {
   version: string | null;
   policy: FrozenPolicy;
   targets: readonly PlanTarget[];
+  /** Who would get it and may not: named on the rollout's page, ended before it begins. */
+  leftOut?: readonly LeftOut[];
 };
 
 /** Creates the next rollout of a fleet whose row the caller has locked. Returns its n. */
@@ -41,8 +43,11 @@ export async function createRollout(tx: Db, row: FleetRow, it: NewRollout, now: 
     [it.fleet, n, JSON.stringify(it.policy.waves.map((wave, k) => ({ ...wave, k, selects: wave.selector !== null })))],
   );
   await insertTargets(tx, it.fleet, n, it.targets, { from: 0, joined: false, wave: null, now });
+  await insertLeftOut(tx, it, n, now);
   await tx.query("update fleets set next_n = next_n + 1 where name = $1", [it.fleet]);
-  const detail = { commit: it.commit, version: it.version, targets: it.targets.length };
+  const { leftOut = [] } = it;
+  const left = leftOut.length === 0 ? {} : { leftOut: leftOut.length };
+  const detail = { commit: it.commit, version: it.version, targets: it.targets.length, ...left };
   await appendAudit(
     tx,
     { principal: "system", action: "rollout.plan", object: `rollout/${it.fleet}/${n}`, outcome: "accepted", detail },
@@ -84,6 +89,23 @@ async function insertTargets(
   );
 }
 
+/** Targets that were cancelled before the rollout began: they count for no share and no threshold. */
+async function insertLeftOut(tx: Db, it: NewRollout, n: number, now: Date): Promise<void> {
+  const { fleet, targets, leftOut = [] } = it;
+  if (leftOut.length === 0) return;
+  await tx.query(
+    `with x as (select * from jsonb_to_recordset($3) as x(host uuid, "hostName" text, code text, message text, ord int)),
+     t as (
+       insert into targets (fleet, n, host, host_name, ord, from_version, from_config_hash, to_version)
+       select $1, $2, x.host, x."hostName", x.ord, nullif(c.version, ''), c.remote_config_hash,
+           case when x.code = 'downgrade_not_allowed' then $4 end
+         from x join agents c on c.uid = x.host on conflict do nothing returning host, attempt)
+     insert into attempts (fleet, n, host, attempt, direction, phase, code, error, since, progress_at, finished_at)
+     select $1, $2, t.host, t.attempt, 'forward', 'cancelled', x.code, x.message, $5, $5, $5 from t join x using (host)`,
+    [fleet, n, JSON.stringify(leftOut.map((one, i) => ({ ...one, ord: targets.length + i }))), it.version, now],
+  );
+}
+
 /** Hosts that came after the plan go to the last wave, at its end; they count for no share. */
 export async function joinRollout(
   tx: Db,
@@ -106,10 +128,13 @@ export async function joinRollout(
   await refreshState(tx, fleet, n, now);
 }
 
-export type CatchUpPlan = Omit<NewRollout, "wantedKey">;
+export type CatchUpPlan = Omit<NewRollout, "wantedKey" | "leftOut">;
 
 /** The standing catch-up of a fleet takes these hosts, each as its next attempt. Hosts that it is busy with stay as they are. */
 export async function planCatchUp(tx: Db, it: CatchUpPlan, now: Date): Promise<void> {
+  const standing = await readRollout(tx, it.fleet, 0, "update");
+  // A person has aborted it: that ends first, and is seen by the next plan.
+  if (standing !== undefined && standing.ending !== null && standing.finishedAt === null) return;
   await tx.query(
     `insert into rollouts (fleet, n, kind, wanted_key, commit, distribution, version, policy, size, created_at, state, prepared_at, holds)
      values ($1, 0, 'catch_up', 'catch-up', $2, $3, $4, $5, $6, $7, 'running', $7, coalesce(revoked_hold($3, $4), '{}'))

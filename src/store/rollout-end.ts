@@ -41,6 +41,8 @@ export async function endRolloutRow(
   );
   const isCurrent = owner.changeKey === row.wantedKey;
   if (outcome !== "succeeded" && outcome !== "superseded" && isCurrent) await holdChange(tx, row, outcome, reason, now);
+  if (row.kind === "catch_up" && outcome === "aborted")
+    await tx.query("update fleets set catch_up_aborted_key = change_key where name = $1", [fleet]);
   await proveNewest(tx, fleet);
   const object = `rollout/${fleet}/${n}`;
   await appendAudit(

@@ -155,7 +155,7 @@ export async function judgeTallies(tx: Db, row: RolloutRow, k: number | null): P
         (select count(distinct host)::int from attempts where fleet = $1 and n = $2 and direction = 'back') as returning
        from attempts
       where fleet = $1 and n = $2 and direction = $5 and (phase in ('failed', 'rolled_back') or regressed_at is not null)
-        and coalesce(failure_class, '') <> 'withdrawn' and coalesce(regressed_at, finished_at) > $4`,
+        and coalesce(failure_class, '') <> 'withdrawn' and code is distinct from 'moved' and coalesce(regressed_at, finished_at) > $4`,
     [row.fleet, row.n, k, row.failuresFrom ?? "-infinity", row.ending === "rollback" ? "back" : "forward"],
   );
   const tally = rows[0] ?? { wave: 0, rollout: 0, size: 0, returning: 0 };
@@ -174,7 +174,8 @@ export async function judgeTallies(tx: Db, row: RolloutRow, k: number | null): P
 export async function readSlots(db: Db, row: RolloutRow): Promise<{ cap: number; inFlight: number }> {
   const { rows } = await db.query<{ hosts: number; inFlight: number }>(
     `select (select count(*)::int from wanted where fleet = $1) as hosts,
-        (select count(*)::int from attempts where fleet = $1 and finished_at is null and phase <> 'pending') as "inFlight"`,
+        (select count(*)::int from attempts where fleet = $1 and finished_at is null and phase <> 'pending'
+          and code is distinct from 'moved') as "inFlight"`,
     [row.fleet],
   );
   const { hosts, inFlight } = rows[0] ?? { hosts: 0, inFlight: 0 };

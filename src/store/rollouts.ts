@@ -188,6 +188,10 @@ function summary(row: RolloutRow, all: Counts): RolloutSummary {
   return { ...row, counts, total: Object.values(counts).reduce((sum, count) => sum + count, 0) };
 }
 
+/** Targets that trying again could help: their host is there, is this fleet's still, and its way is allowed. `a`: the attempt. */
+export const MAY_RETRY = `coalesce(a.code, '') not in ('moved', 'superseded', 'deleted', 'downgrade_not_allowed', 'render_failed')
+  and exists (select from agents h where h.uid = a.host)`;
+
 /** What controls are judged by. */
 export async function readControlView(db: Db, row: RolloutRow, waves?: readonly WaveRow[]): Promise<ControlView> {
   const { rows } = await db.query<{ updated: number; unsuccessful: number; newest: boolean }>(
@@ -198,8 +202,8 @@ export async function readControlView(db: Db, row: RolloutRow, waves?: readonly 
            and a.phase not in ('rolled_back', 'cancelled')) as updated,
        (select count(*)::int from targets t join attempts a using (fleet, n, host, attempt)
          where t.fleet = $1 and t.n = $2 and a.finished_at is not null
-           and not (a.direction = 'forward' and a.phase = 'succeeded')) as unsuccessful,
-       not exists (select from rollouts o where o.fleet = $1 and o.kind = 'change' and o.n > $2) as newest`,
+           and not (a.direction = 'forward' and a.phase = 'succeeded') and ${MAY_RETRY}) as unsuccessful,
+       $2 = 0 or not exists (select from rollouts o where o.fleet = $1 and o.kind = 'change' and o.n > $2) as newest`,
     [row.fleet, row.n],
   );
   const facts = rows[0] ?? { updated: 0, unsuccessful: 0, newest: false };
@@ -266,16 +270,34 @@ export type FleetRow = {
   changeKey: string | null;
   plannedKey: string | null;
   seenCommit: string | null;
+  catchUpAbortedKey: string | null;
 };
 /** The change that is not planned again until someone changes their mind. */
 export type HeldChange = { n: number; wantedKey: string; because: string; at: string };
 
 const FLEET = `name, proven_version as "provenVersion", proven_commit as "provenCommit", held, next_n as "nextN",
-  change_key as "changeKey", planned_key as "plannedKey", seen_commit as "seenCommit"`;
+  change_key as "changeKey", planned_key as "plannedKey", seen_commit as "seenCommit",
+  catch_up_aborted_key as "catchUpAbortedKey"`;
 
 export async function readFleets(db: Db): Promise<FleetRow[]> {
   return (await db.query<FleetRow>(`select ${FLEET} from fleets order by name`)).rows;
 }
+
+/** The row of a fleet as it is, or as it would be made. */
+export async function readFleet(db: Db, name: string): Promise<FleetRow> {
+  const { rows } = await db.query<FleetRow>(`select ${FLEET} from fleets where name = $1`, [name]);
+  return rows[0] ?? { ...NEW_FLEET, name };
+}
+const NEW_FLEET: Omit<FleetRow, "name"> = {
+  provenVersion: null,
+  provenCommit: null,
+  held: null,
+  nextN: 1,
+  changeKey: null,
+  plannedKey: null,
+  seenCommit: null,
+  catchUpAbortedKey: null,
+};
 
 /** The row of a fleet, made if there is none, locked for the transaction: one planner at a time for each fleet. */
 export async function lockFleet(tx: Db, name: string): Promise<FleetRow> {

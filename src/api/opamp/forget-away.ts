@@ -18,7 +18,7 @@ export function createForgetAway({ pool, now, afterMs }: { pool: Pool; now: () =
     const before = new Date(nowMs - afterMs);
     for (let round = 0, full = true; full && round < MAX_ROUNDS; round++)
       full = await transaction(pool, async (tx) => {
-        const count = await forgetAway(tx, before, ROWS);
+        const count = await forgetAway(tx, before, ROWS, now());
         if (count === 0) return false;
         const detail = { count, notHeardSince: before.toISOString() };
         const entry = { principal: "system", action: "agents.forget", object: "agents", outcome: "accepted" as const };

@@ -98,7 +98,7 @@ async function remove(
 ) {
   if (reason === "") throw failure("reason_required", { action: "deleting an agent" });
   return transaction(deps.pool, async (tx) => {
-    const row = await deleteAgent(tx, id, force);
+    const row = await deleteAgent(tx, id, force, deps.now());
     if (row === undefined) throw failure("not_found", { what: `agent ${id}` });
     if (row.outcome === "in_flight")
       throw failure("control_conflict", { control: "delete", because: `an update of ${row.hostName} is in flight` });

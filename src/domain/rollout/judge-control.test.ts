@@ -64,6 +64,14 @@ const TABLE: Record<string, [ControlView, Row]> = {
     view({ state: "succeeded", unsuccessful: 0 }),
     { pause: "refuse", resume: "refuse", abort: "refuse", approve: "refuse", retry: "refuse", rollback: "apply" },
   ],
+  "a catch-up that stands by": [
+    view({ kind: "catch_up" }),
+    { pause: "apply", resume: "nothing", abort: "apply", approve: "refuse", retry: "apply", rollback: "refuse" },
+  ],
+  "a catch-up that was aborted": [
+    view({ kind: "catch_up", state: "aborted" }),
+    { pause: "refuse", resume: "refuse", abort: "refuse", approve: "refuse", retry: "apply", rollback: "refuse" },
+  ],
   "aborted, but not the newest": [
     view({ state: "aborted", newest: false }),
     { pause: "refuse", resume: "refuse", abort: "refuse", approve: "refuse", retry: "refuse", rollback: "refuse" },

@@ -51,11 +51,13 @@ function judgeFinal(view: ControlView, { control }: ControlAsk): Verdict {
   if (view.state === "superseded") return conflict("a newer change superseded this rollout");
   if (control !== "retry" && control !== "rollback") return conflict(`the rollout has ended (${view.state})`);
   if (!view.newest) return conflict("a newer rollout of this fleet exists");
+  if (view.kind === "catch_up" && control === "rollback") return conflict(NOTHING_BEHIND);
   if (control === "retry") return view.unsuccessful > 0 ? APPLY : conflict("every target has succeeded");
   if (view.state === "rolled_back") return conflict("it was rolled back already");
   return view.updated > 0 ? APPLY : conflict("no target was updated");
 }
 
+const NOTHING_BEHIND = "catch-up brings hosts to the proven state; there is nothing to return to";
 type Judge = (view: ControlView, ask: ControlAsk) => Verdict;
 const JUDGES: Record<ControlName, Judge> = {
   pause: ({ holds }) => (holds.operator === undefined ? APPLY : nothing("it is paused already")),
@@ -68,14 +70,15 @@ const JUDGES: Record<ControlName, Judge> = {
   },
   abort: ({ ending }) => (ending === "abort" ? nothing("it is being aborted") : APPLY),
   approve: judgeApproval,
-  retry: ({ holds, ending, unsuccessful }) => {
+  retry: ({ kind, holds, ending, unsuccessful }) => {
     if (ending !== null) return conflict(`it is ending (${ending})`);
-    if (!isHeld(holds)) return conflict("retry is possible while it is paused or after it has ended");
+    // A standing catch-up has no end to wait for: hosts that it gave up are tried again while it brings others.
+    if (kind === "change" && !isHeld(holds)) return conflict("retry is possible while it is paused or after it has ended");
     return unsuccessful > 0 ? APPLY : nothing("no target has failed");
   },
   rollback: ({ ending, updated, kind }) => {
     if (kind === "catch_up")
-      return conflict("catch-up brings hosts to the proven state; there is nothing to return to");
+      return conflict(NOTHING_BEHIND);
     if (ending === "rollback") return nothing("it is rolling back already");
     if (ending === "abort") return conflict("it is being aborted");
     return updated > 0 ? APPLY : conflict("no target was updated");

@@ -44,6 +44,8 @@ export type RolloutState = (typeof ROLLOUT_STATES)[number];
 
 export const FINAL_STATES = ["succeeded", "failed", "aborted", "rolled_back", "superseded"] as const;
 export type FinalState = (typeof FINAL_STATES)[number];
+/** Ends that hold their change: it is not planned again until someone changes their mind. */
+export const HELD_STATES = ["aborted", "failed", "rolled_back"] as const satisfies readonly FinalState[];
 export const isFinalState = (state: RolloutState): state is FinalState =>
   (FINAL_STATES as readonly RolloutState[]).includes(state);
 

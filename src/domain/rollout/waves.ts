@@ -17,23 +17,32 @@ export type Member = {
 };
 
 /** Hosts that wave `k` takes now, in order. The last wave takes everything that is left. */
-export function pickWave({ k, upTo, selects, last }: WaveRule, members: readonly Member[]): string[] {
-  const inPlay = members.filter((member) => member.state !== "out").toSorted((a, b) => a.ord - b.ord);
-  const free = (pool: readonly Member[]): string[] =>
-    pool.filter((member) => member.state === "free").map((member) => member.host);
-  if (last) return free(inPlay);
+export const pickWave = (rule: WaveRule, members: readonly Member[]): string[] =>
+  pickFrom(rule, inOrderOf(members)).map(({ host }) => host);
+
+const inOrderOf = (members: readonly Member[]): Member[] =>
+  members.filter((member) => member.state !== "out").toSorted((a, b) => a.ord - b.ord);
+
+/** `inPlay` in the frozen order. */
+function pickFrom({ k, upTo, selects, last }: WaveRule, inPlay: readonly Member[]): Member[] {
+  if (last) return inPlay.filter(({ state }) => state === "free");
   const pool = inPlay.filter((member) => !member.joined && (!selects || member.matches.includes(k)));
-  const taken = pool.filter((member) => member.state === "taken").length;
+  const free = pool.filter(({ state }) => state === "free");
   const upToCount = upTo === null ? pool.length : takeUp(upTo, pool.length);
-  return free(pool).slice(0, Math.max(0, upToCount - taken));
+  return free.slice(0, Math.max(0, upToCount - (pool.length - free.length)));
 }
 
-/** Sizes of all waves when every target is free: what plan and preview show. */
-export function previewWaves(rules: readonly WaveRule[], members: readonly Member[]): number[] {
-  let now: Member[] = members.map((member) => ({ ...member }));
-  return rules.map((rule) => {
-    const picked = new Set(pickWave(rule, now));
-    now = now.map((member) => (picked.has(member.host) ? { ...member, state: "taken" } : member));
-    return picked.size;
-  });
+/** Hosts of all waves when they start one after the other from here: what plan and preview show. */
+export function assignWaves(rules: readonly WaveRule[], members: readonly Member[]): string[][] {
+  const now = inOrderOf(members).map((member) => ({ ...member }));
+  return rules.map((rule) =>
+    pickFrom(rule, now).map((member) => {
+      member.state = "taken";
+      return member.host;
+    }),
+  );
 }
+
+/** Sizes of all waves. */
+export const previewWaves = (rules: readonly WaveRule[], members: readonly Member[]): number[] =>
+  assignWaves(rules, members).map(({ length }) => length);
