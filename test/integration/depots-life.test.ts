@@ -1,10 +1,13 @@
 /** Depots that drain, leave, are removed and come back; over rows, and over real processes with real replication. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { transaction } from "../../src/store/database.ts";
 import { costOfLeaving, drainDepot, leaveDrained, removeDepot, undrainDepot } from "../../src/store/depot-life.ts";
 import { copyMade, depotById, depotSilent, listDepots, readWantedSet, registerDepot } from "../../src/store/depots.ts";
 import { noteWords, readHistory } from "../../src/store/replication-history.ts";
 import { createArtifactWorld, type ArtifactWorld } from "../support/artifact-world.ts";
+import { contentOf, TOKENS } from "../support/depot-process.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { givenArtifact, givenListing } from "../support/kept-rows.ts";
 
@@ -111,6 +114,7 @@ describe("over rows", () => {
     expect(rows).toEqual([
       { kind: "artifact_degraded", artifacts },
       { kind: "artifact_unreachable", artifacts },
+      { kind: "artifact_healed", artifacts },
     ]);
   });
 });
@@ -175,5 +179,47 @@ describe("over real depots", () => {
     await world.until("the rest goes on", async () => (await holders("0.3.0")).length === 3);
     const history = await readHistory(world.pool, { node: "depot-2", limit: 10 });
     expect(history.map(({ kind }) => kind)).toEqual(["removed", "silent"]);
+  }, 120_000);
+
+  test("a flipped byte is called corrupt and repaired, with its disk; an artifact that a host runs is held at every node", async () => {
+    const sha256 = (await readWantedSet(world.pool)).artifacts[0] ?? "";
+    const disk = world.depots[0]?.disks[1] ?? "";
+    const right = await contentOf(disk, sha256);
+    await writeFile(join(disk, "artifacts", sha256), Buffer.concat([right.subarray(1), Buffer.from("x")]));
+    const url = world.depots[0]?.controlUrl ?? "";
+    const headers = { authorization: `Bearer ${TOKENS.control}` };
+    await fetch(`${url}/scrub`, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body: JSON.stringify({ kind: "deep" }),
+    });
+    const { rows } = await world.pool.query<{ version: string }>(
+      "select version from artifacts where encode(sha256, 'hex') = $1",
+      [sha256],
+    );
+    await world.pool.query(
+      `insert into agents (uid, kind, kind_reason, credential, host_name, service_name, version)
+       values (gen_random_uuid(), 'collector', '', 'token:t', 'edge-1', 'otelcol-contrib', $1)`,
+      [rows[0]?.version],
+    );
+    const kinds = async (): Promise<string[]> =>
+      (await readHistory(world.pool, { node: "depot-1", sha256, limit: 10 })).map(({ kind }) => kind);
+    await world.until("the control plane knows of both", async () => {
+      await poke();
+      return (await kinds()).join() === "repaired,corrupt";
+    });
+    expect((await readHistory(world.pool, { node: "depot-1", sha256, limit: 1 }))[0]?.detail).toEqual({ disk });
+    expect(await contentOf(disk, sha256)).toEqual(right);
+    const told = await world.pool.query("select data->>'node' as node from notifications where kind = 'copy_corrupt'");
+    expect(told.rows).toEqual([{ node: "depot-1" }]);
+    for (const { controlUrl } of [world.depots[0], world.depots[2]].flatMap((it) => it ?? [])) {
+      await world.until("it is held there", async () => {
+        await poke();
+        const config = (await (await fetch(`${controlUrl}/artifacts-config`, { headers })).json()) as {
+          held?: string[];
+        };
+        return config.held?.includes(sha256);
+      });
+    }
   }, 120_000);
 });

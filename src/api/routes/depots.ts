@@ -171,8 +171,8 @@ async function remove(
 const NAMED = 20;
 
 const namesOf = ({ lost, rare, names }: Cost) => ({
-  lost: lost.flatMap((sha256) => names.get(sha256) ?? [sha256]),
-  rare: rare.flatMap((sha256) => names.get(sha256) ?? [sha256]),
+  lost: lost.flatMap((sha256) => names.get(sha256) ?? [sha256]).toSorted(),
+  rare: rare.flatMap((sha256) => names.get(sha256) ?? [sha256]).toSorted(),
 });
 
 /** Why it is not removed just so. */
