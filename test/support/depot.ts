@@ -9,7 +9,9 @@ import { nodeFs, type DepotFile, type DepotFs } from "../../src/depot/files.ts";
 import { createDepotNode, type DepotNode, type Fence } from "../../src/depot/node.ts";
 import { createGate } from "../../src/depot/locks.ts";
 import type { ReadSource } from "../../src/depot/drain.ts";
+import type { Floor } from "../../src/domain/depot/trickle.ts";
 import { failure } from "../../src/domain/errors.ts";
+import type { ForgetfulDisks } from "./forgetful-disks.ts";
 
 const DAY_MS = 24 * 3_600_000;
 export const OURS = "018f0000-0000-4000-8000-000000000001";
@@ -18,7 +20,11 @@ export const digest = (bytes: Uint8Array): string => createHash("sha256").update
 export const bytesOf = (text: string, length = 1_000): Buffer => Buffer.alloc(length, text);
 
 /** Called before each operation; may throw, wait, or return other bytes to be written. */
-export type Fault = (operation: keyof DepotFs | "append" | "sync", path: string, chunk?: Uint8Array) => unknown;
+export type Fault = (
+  operation: keyof DepotFs | "append" | "read" | "sync",
+  path: string,
+  chunk?: Uint8Array,
+) => unknown;
 
 export function faultyFs(fault: Fault): DepotFs {
   const file = (path: string, opened: DepotFile): DepotFile => ({
@@ -27,6 +33,7 @@ export function faultyFs(fault: Fault): DepotFs {
       const instead = await fault("append", path, chunk);
       await opened.append(instead instanceof Uint8Array ? instead : chunk);
     },
+    read: async (into, position) => (await fault("read", path), opened.read(into, position)),
     sync: async () => {
       await fault("sync", path);
       await opened.sync();
@@ -63,7 +70,8 @@ export type TestNode = {
   /** What other nodes serve: by origin, by digest. A function may cut or change the stream. */
   peers: Map<string, Map<string, (offset: number) => Readable>>;
   reads: { origin: string; sha256: string; offset: number }[];
-  clock: { ms: number };
+  /** Of the machine, which is never set, and of the wall, which is. */
+  clock: { ms: number; wallMs: number };
   /** What scrubs read, as their pace was asked. */
   paced: { bytes: number };
   logs: string[];
@@ -75,13 +83,22 @@ export type TestNode = {
 };
 
 export async function createTestNode(
-  options: { disks?: number; fault?: Fault; slots?: number; diskTimeoutMs?: number; unlocked?: boolean } = {},
+  options: {
+    disks?: number;
+    fault?: Fault;
+    slots?: number;
+    diskTimeoutMs?: number;
+    unlocked?: boolean;
+    floor?: Floor;
+    /** Disks in memory instead of folders; `fault` is not asked then. */
+    memory?: ForgetfulDisks;
+  } = {},
 ): Promise<TestNode> {
   const root = await mkdtemp(join(tmpdir(), "myriarch-depot-"));
-  const folders = Array.from({ length: options.disks ?? 2 }, (_, i) => join(root, String(i)));
+  const folders = options.memory?.paths ?? Array.from({ length: options.disks ?? 2 }, (_, i) => join(root, String(i)));
   const peers: TestNode["peers"] = new Map();
   const reads: TestNode["reads"] = [];
-  const clock = { ms: 0 };
+  const clock = { ms: 0, wallMs: 0 };
   const paced = { bytes: 0 };
   const logs: string[] = [];
   const readFrom =
@@ -96,7 +113,7 @@ export async function createTestNode(
   const build = (fault: Fault = () => undefined): DepotNode =>
     createDepotNode({
       disks: folders,
-      fs: faultyFs(fault),
+      fs: options.memory?.boot() ?? faultyFs(fault),
       readFrom,
       log: (message, fields) => logs.push(`${message} ${JSON.stringify(fields)}`),
       monotonicMs: () => clock.ms,
@@ -107,11 +124,12 @@ export async function createTestNode(
       scrub: {
         every: { light: DAY_MS, deep: 7 * DAY_MS },
         lookEveryMs: DAY_MS,
-        nowMs: () => clock.ms,
+        nowMs: () => clock.ms + clock.wallMs,
         sleep: (ms, signal) => setTimeout(ms, undefined, { signal, ref: false }),
         pace: async (bytes) => void (paced.bytes += bytes),
       },
       ...(options.unlocked === true && { locking: unlocked() }),
+      ...(options.floor && { floor: options.floor }),
     });
   const test: TestNode = {
     node: build(options.fault),
@@ -128,7 +146,7 @@ export async function createTestNode(
       await test.node.reconcile();
       return test.node;
     },
-    walk: () => walk(folders),
+    walk: () => (options.memory === undefined ? walk(folders) : Promise.resolve(walkMemory(options.memory))),
     remove: async () => {
       await test.node.close();
       await rm(root, { recursive: true, force: true });
@@ -138,10 +156,17 @@ export async function createTestNode(
   return test;
 }
 
+const FOLDERS = ["artifacts", "tmp", "trash", "quarantine"];
+
+const walkMemory = (disks: ForgetfulDisks): string[] =>
+  disks.paths
+    .flatMap((_, i) => FOLDERS.flatMap((kind) => disks.names(i, kind).map((name) => `${i}/${kind}/${name}`)))
+    .sort();
+
 async function walk(folders: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const [i, folder] of folders.entries()) {
-    for (const kind of ["artifacts", "tmp", "trash", "quarantine"]) {
+    for (const kind of FOLDERS) {
       const names = await readdir(join(folder, kind)).catch(() => []);
       found.push(...names.map((name) => `${i}/${kind}/${name}`));
     }
