@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { createRetentionActivities } from "../../src/activities/retention.ts";
 import { transaction } from "../../src/store/database.ts";
 import { readWantedSet } from "../../src/store/depots.ts";
+import { readHolds } from "../../src/store/holds.ts";
 import { pinRelease, unpinRelease } from "../../src/store/pins.ts";
 import { keptReleases, noteNeeds, removeExpired } from "../../src/store/retention.ts";
 import { insertHosts, insertRollout } from "../support/api-rows.ts";
@@ -214,6 +215,29 @@ describe("a removal is refused", () => {
     expect(await wanted()).toHaveLength(removal === "deleted" ? 0 : 1);
   });
 });
+
+test("what is pinned or in use is held, what was removed on purpose is released, and shared bytes are neither", async () => {
+  const pinned = await given("0.150.0");
+  const installed = await given("0.161.0", "shared");
+  const onlyInGit = await given("0.170.0");
+  const removed = await given("0.140.0");
+  await given("0.141.0", "shared");
+  await transaction(database.pool, (tx) => pinRelease(tx, release("0.150.0"), entry, null, now));
+  await insertHosts(database.pool); // core-1 runs 0.161.0
+  expect(await readHolds(database.pool)).toEqual({ held: [pinned.sha256, installed.sha256].toSorted(), released: [] });
+  await insertHosts0170(); // wanted by Git alone: whoever changes Git changes it
+  await run();
+  pass(31);
+  expect((await run()).deleted).toEqual(["otelcol-contrib 0.140.0", "otelcol-contrib 0.141.0"]);
+  const holds = await readHolds(database.pool);
+  expect(holds.released).toEqual([removed.sha256]);
+  expect(holds.held).not.toContain(onlyInGit.sha256);
+  // while it is fetched again, and fails, it stays let go
+  await database.pool.query("update artifacts set state = 'fetching' where version = '0.140.0'");
+  expect((await readHolds(database.pool)).released).toEqual([removed.sha256]);
+});
+const insertHosts0170 = () =>
+  database.pool.query("update wanted set version = '0.170.0' where host in (select uid from agents)");
 
 test("the wanted set never changes without a new generation: pin, unpin, retention, and coming back (D5)", async () => {
   const seen = new Map<number, string>();
