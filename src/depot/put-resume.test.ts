@@ -1,3 +1,4 @@
+import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
   bytesOf,
@@ -36,6 +37,26 @@ test("a put that was cut is gone on with after the bytes that arrived", async ()
   });
   expect(await it.node.partial(a)).toBe(0);
   expect(await wrongNames(it.folders)).toEqual([]);
+});
+
+test("bytes that came before a cut count, also those that the disks did not have yet", async () => {
+  // writes wait until the connection is gone
+  const [writing, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let slow = false;
+  await it.restart(async (operation) => {
+    if (!slow || operation !== "append") return;
+    writing.resolve();
+    await gone.promise;
+  });
+  slow = true;
+  const body = new PassThrough();
+  const put = code(it.node.put(a, fence(1), A.length, body));
+  for (let at = 0; at < 5_000; at += 1_000) body.write(A.subarray(at, at + 1_000));
+  await writing.promise;
+  body.destroy(new Error("cut"));
+  gone.resolve();
+  expect(await put).toBe("depot_short_body");
+  expect(await it.node.partial(a)).toBe(5_000);
 });
 
 test("another offset than what is there is refused, and nothing of it stays; from the start it works", async () => {

@@ -5,6 +5,7 @@
 import type { Readable } from "node:stream";
 import { setTimeout as timeout } from "node:timers/promises";
 import { FLOOR, type Floor } from "../domain/depot/trickle.ts";
+import { catchBody } from "./catch-body.ts";
 import type { DiskStore } from "./disk-store.ts";
 import { drainInto, drainSource, sourceOf, type Drain, type ReadSource } from "./drain.ts";
 import { createFlights, type Flying } from "./flights.ts";
@@ -136,7 +137,8 @@ async function receive(deps: Parts, landing: Landing, { body, offset }: Incoming
   flying.job.bytes = upload.bytes();
   let kept = false;
   try {
-    const cut = await drainInto(body, upload, drainOf(deps, "controller", flying));
+    const caught = catchBody(body);
+    const cut = (await drainInto(caught.bytes, upload, drainOf(deps, "controller", flying))) ?? caught.cut();
     if (cut !== undefined && (landing.size === undefined || flying.signal.aborted)) throw cut;
     // cut: the next put goes on there
     kept = cut !== undefined && upload.bytes() > 0 && upload.bytes() < (landing.size ?? 0);

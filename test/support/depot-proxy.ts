@@ -103,7 +103,8 @@ async function relay(
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     const part = chunk.subarray(0, limit - passed.sent);
     passed.sent += part.length;
-    if (part.length > 0 && !onward.write(part)) await once(onward, "drain");
+    // what counts as sent has left: a cut does not take it back
+    if (part.length > 0) await new Promise((written) => onward.write(part, written));
     if (passed.sent >= limit) return cut();
   }
   onward.end();
