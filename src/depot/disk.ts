@@ -77,7 +77,12 @@ export function createDisk(path: string, fs: DepotFs, timeoutMs: number, onFailu
     },
     tryAgain: async () => {
       if (hanging > 0) throw new DiskError(path, "try again", new Error(`${hanging} operations still hang`));
-      await bounded("make folders", () => probe(fs, folders, join(tmp, ".probe")));
+      try {
+        await bounded("make folders", () => probe(fs, folders, join(tmp, ".probe")));
+      } catch (error) {
+        failed = error instanceof Error ? error.message : String(error); // what is shown is the newest cause
+        throw error;
+      }
       failed = undefined;
     },
     eject: (reason) => {
