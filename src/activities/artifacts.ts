@@ -17,10 +17,11 @@ import {
 } from "../domain/artifact/asset.ts";
 import { failure, isFailure } from "../domain/errors.ts";
 import * as rows from "../store/artifacts.ts";
-import { appendAudit, audit } from "../store/audit.ts";
-import { transaction, type Pool } from "../store/database.ts";
+import { appendAudit } from "../store/audit.ts";
+import { transaction, type Db, type Pool } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import { openNotice } from "../store/notices.ts";
+import { noteNotification } from "../store/notifications.ts";
 import { verifyRelease, type SigningSettings } from "../verify/verify-release.ts";
 import { poke, QUEUES, WORKFLOW_IDS } from "../workflows/messages.ts";
 import { withActivityFailures } from "./artifact-failure.ts";
@@ -96,6 +97,9 @@ async function downloadArtifact(
   if (want === undefined) throw failure("checksum_malformed", { asset: row.fileName });
   if (row.verification !== null && row.sha256 !== null && row.sha256 !== want)
     throw failure("artifact_changed", { asset: row.fileName });
+  await rows.artifactAnnounced(pool, id, { checksum, bundle });
+  // and one that is signed wrongly: final for this digest, whatever its bytes are
+  await verifyRelease(deps.settings, { sha256: want, bundle, version: row.version });
   const progress = (bytes: number): void => heartbeat({ bytes });
   const downloaded = await staging.download(id, urls.archive, source, progress, signal);
   if (downloaded === undefined) throw incomplete(row.fileName, "the archive");
@@ -149,14 +153,32 @@ async function giveUpArtifact(
   id: string,
   cause: { code: string; message: string },
 ): Promise<void> {
-  const { distribution, version, os, arch } = await must(pool, id);
-  await rows.artifactFailed(pool, id, { ...cause, final: true });
-  if (cause.code === "artifact_incomplete")
-    await transaction(pool, (tx) => openNotice(tx, "release_too_old", { distribution, version }, now()));
-  const detail = { distribution, version, platform: platformText({ os, arch }), message: cause.message };
-  const entry = { principal: "system", action: "artifact.verify", object: id, outcome: "refused" } as const;
-  await audit(pool, { ...entry, code: cause.code, detail }, now());
-  await appendEvent(pool, "depots", { kind: "artifact", id, state: "failed", code: cause.code });
+  const row = await must(pool, id);
+  const { distribution, version } = row;
+  const platform = platformText(row);
+  await transaction(pool, async (tx) => {
+    await rows.artifactFailed(tx, id, { ...cause, final: true });
+    if (cause.code === "artifact_incomplete") await openNotice(tx, "release_too_old", { distribution, version }, now());
+    const detail = { distribution, version, platform, message: cause.message };
+    const entry = { principal: "system", action: "artifact.verify", object: id, outcome: "refused" } as const;
+    await appendAudit(tx, { ...entry, code: cause.code, detail }, now());
+    await appendEvent(tx, "depots", { kind: "artifact", id, state: "failed", code: cause.code });
+    await announceRefusal(tx, row, { ...cause, platform }, now());
+  });
+}
+
+/** People are told once of each digest and cause, however often it is tried: what is refused stays refused. */
+async function announceRefusal(
+  tx: Db,
+  { fileName, distribution, version, checksum }: rows.ArtifactRow,
+  { code, message, platform }: { code: string; message: string; platform: string },
+  at: Date,
+): Promise<void> {
+  const sha256 = parseChecksum(checksum ?? "") ?? null;
+  const data = { distribution, version, platform, sha256, code, message };
+  const key = `artifact_refused:${fileName}:${sha256 ?? "no digest"}:${code}`;
+  if (await noteNotification(tx, { key, kind: "artifact_refused", at, data }))
+    await appendEvent(tx, "depots", { notify: "artifact_refused", ...data });
 }
 
 /** Wakes replication; starts it if there is none. */

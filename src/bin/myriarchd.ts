@@ -32,7 +32,12 @@ async function run(options: { config: string; roles?: string }): Promise<void> {
   });
   if (options.roles === undefined) {
     const program = fileURLToPath(import.meta.url);
-    process.exitCode = await supervise({ program, args: ["--config", options.config], log });
+    process.exitCode = await supervise({
+      program,
+      args: ["--config", options.config],
+      log,
+      drainTimeoutMs: settings.artifacts.drainTimeoutMs,
+    });
     return;
   }
   if (options.roles === "api") return runApi(settings, log);

@@ -101,6 +101,19 @@ export async function artifactTried(db: Db, id: string, at: Date): Promise<void>
   );
 }
 
+/** Keeps the two small files, which came first; what was verified before is not touched. */
+export async function artifactAnnounced(
+  db: Db,
+  id: string,
+  { checksum, bundle }: { checksum: string; bundle: string },
+): Promise<void> {
+  await db.query("update artifacts set checksum = $2, bundle = $3 where id = $1 and verification is null", [
+    id,
+    checksum,
+    bundle,
+  ]);
+}
+
 export type FetchedFiles = { sha256: string; sizeBytes: number; checksum: string; bundle: string };
 
 /** Keeps what was downloaded. It is not wanted by anybody before it is verified. */
@@ -147,7 +160,12 @@ export type Readiness = {
   ready: boolean;
   /** Final: it will not become ready by waiting. */
   failed?: { code: string; message: string };
-  artifacts: { id: string | null; platform: Platform; state: "absent" | Exclude<ArtifactRow["state"], "removed">; copies: number }[];
+  artifacts: {
+    id: string | null;
+    platform: Platform;
+    state: "absent" | Exclude<ArtifactRow["state"], "removed">;
+    copies: number;
+  }[];
   /** Of the artifact that has fewest. */
   copies: number;
   /** min(minCopies, answering nodes), at least one. */

@@ -144,6 +144,22 @@ export async function releaseStaged(
   return true;
 }
 
+/**
+ * Archives staged at `holder` that depots still lack: each needs `minCopies` nodes that answer, or all that are active
+ * when those are fewer. Without any depot nothing can be waited for, and nothing is lacked.
+ */
+export async function unreplicated(db: Db, holder: string, minCopies: number): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `select count(distinct s.sha256)::int as n from staging s join artifacts a using (sha256)
+     where s.holder = $1 and (a.wanted or a.state = 'fetching') and (
+       select count(*) from copies c join depots d using (node_id)
+         where c.sha256 = s.sha256 and c.disks > 0 and d.state = 'active' and d.error is null)
+       < least($2, (select count(*) from depots where state = 'active'))`,
+    [holder, minCopies],
+  );
+  return rows[0]?.n ?? 0;
+}
+
 /** Forgets what a host that does not answer had staged; when it returns it removes files that no row names. */
 export async function abandonHolder(db: Db, holder: string): Promise<void> {
   await db.query("delete from staging where holder = $1", [holder]);

@@ -5,6 +5,9 @@ import type { ServerSettings } from "../../domain/config/server-config.ts";
 import { problems } from "../../domain/rest/problem.ts";
 import { me, ready, system } from "../../domain/rest/system.ts";
 import type { Pool } from "../../store/database.ts";
+import { CONTRACT_DEFAULTS } from "../../domain/brand.ts";
+import { unreplicated } from "../../store/staging.ts";
+import { livingWorkers } from "../../store/workers.ts";
 import { countAgents, gitSummary, type GitSummary } from "../../store/system.ts";
 import { principalOf } from "../auth.ts";
 
@@ -44,7 +47,10 @@ export const healthRoutes =
           ),
           deps.temporal.reachable(),
         ]);
-        return reply.code(database ? 200 : 503).send({ ready: database, degraded: !temporal, database, temporal });
+        const draining = database ? await countDraining(deps.pool) : 0;
+        return reply
+          .code(database ? 200 : 503)
+          .send({ ready: database, degraded: !temporal, database, temporal, draining });
       },
     });
   };
@@ -73,10 +79,11 @@ export const systemRoutes =
       url: "/system",
       schema: { tags, summary: "Versions, links and counts", response: { ...problems, 200: system } },
       handler: async () => {
-        const [reachable, counts, git] = await Promise.all([
+        const [reachable, counts, git, workers] = await Promise.all([
           deps.temporal.reachable(),
           countAgents(deps.pool),
           gitSummary(deps.pool),
+          showWorkers(deps),
         ]);
         const { mode, server, temporal } = deps.settings;
         return {
@@ -86,6 +93,7 @@ export const systemRoutes =
           startedAt,
           publicUrl: server.publicUrl,
           temporal: { reachable, namespace: temporal.namespace, uiUrl: temporal.uiUrl ?? null },
+          workers,
           counts,
           git: showGit(git),
         };
@@ -101,6 +109,25 @@ export const systemRoutes =
       },
     });
   };
+
+/** Losing the answer in between is no reason to call the server unready. */
+const countDraining = (pool: Pool): Promise<number> =>
+  livingWorkers(pool).then(
+    (workers) => workers.filter(({ draining }) => draining !== null).length,
+    () => 0,
+  );
+
+const showWorkers = async ({ pool }: SystemDeps): Promise<z.output<typeof system>["workers"]> =>
+  Promise.all(
+    (await livingWorkers(pool)).map(async ({ holder, draining }) => ({
+      host: holder,
+      draining: draining && {
+        since: draining.since.toISOString(),
+        until: draining.until.toISOString(),
+        archives: await unreplicated(pool, holder, CONTRACT_DEFAULTS.minCopies),
+      },
+    })),
+  );
 
 const showGit = (git: GitSummary): z.output<typeof system>["git"] => ({
   state: git.state,

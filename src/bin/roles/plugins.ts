@@ -5,6 +5,7 @@ import { createStaging } from "../../activities/artifact-staging.ts";
 import { createUploadStore } from "../../activities/artifact-upload.ts";
 import { createDepotClients } from "../../activities/depot-clients.ts";
 import { createGitSyncPoke, createReplicationPoke } from "../../api/gitops-poke.ts";
+import { createWrongCopyReport } from "../../api/report-wrong-copy.ts";
 import { createRefresh } from "../../api/refresh-rollouts.ts";
 import { releaseRoutes } from "../../api/routes/releases.ts";
 import { agentCommandRoutes } from "../../api/routes/agent-commands.ts";
@@ -19,7 +20,6 @@ import { createArtifactStreams } from "../../api/stream-artifact.ts";
 import { createDepotReader } from "../../depot/client.ts";
 import { CONTRACT_DEFAULTS } from "../../domain/brand.ts";
 import type { ServerSettings } from "../../domain/config/server-config.ts";
-import type { Pool } from "../../store/database.ts";
 import { downloadSources } from "../../store/downloads.ts";
 import { secretOf, type Shared } from "./load.ts";
 import { createPreview } from "./preview.ts";
@@ -40,13 +40,19 @@ export async function createPlugins(
     poke: createGitSyncPoke(client),
   };
   const { webhookSecret } = gitops;
+  const reportWrong = createWrongCopyReport({
+    pool,
+    depotClient: (address) => nodes.of(address),
+    wakeReplication: createReplicationPoke(client),
+    log,
+  });
   const streams = createArtifactStreams({
     reader: createDepotReader({ token: tokens.read, transferClass: "install" }),
     sources: (sha256) => downloadSources(pool, sha256),
     stagingDir: artifacts.stagingDir,
     nowMs: Date.now,
     onSwitch: (fault) => log.warn(fault, "a depot failed in the middle of a download; going on with another"),
-    onWrong: (fault) => log.error(fault, "a depot gave wrong bytes; no host got them, going on with another"),
+    onWrong: (fault) => void reportWrong(fault),
   });
   return {
     guarded: [
@@ -63,15 +69,7 @@ export async function createPlugins(
         depotClient: (address) => nodes.of(address),
       }),
       releaseRoutes({ pool, now, refresh: createRefresh(client, log) }),
-      uploadRoutes({
-        pool,
-        now,
-        log,
-        staging: uploadsOn(artifacts.stagingDir, pool),
-        signing: artifacts,
-        minCopies: artifacts.minCopies,
-        poke: createReplicationPoke(client),
-      }),
+      uploads(artifacts, shared, log),
     ],
     ownCredential: [
       gitopsWebhookRoutes({ ...git, secret: async () => webhookSecret && secretOf(webhookSecret) }),
@@ -81,12 +79,15 @@ export async function createPlugins(
   };
 }
 
-/** The staging folder that a worker on this host prepared; archives are staged under that worker's name. */
-function uploadsOn(folder: string, pool: Pool) {
+/** Uploads go into the staging folder that a worker of this host prepared, under that worker's name. */
+function uploads(artifacts: ServerSettings["artifacts"], { pool, client }: Shared, log: Logger) {
+  const { stagingDir: folder, minCopies } = artifacts;
   const maxBytes = CONTRACT_DEFAULTS.maxArchiveBytes;
-  return createUploadStore({
+  const staging = createUploadStore({
     folder,
     pool,
     stagingFor: (holder) => createStaging({ folder, holder, pool, maxBytes }),
   });
+  const now = (): Date => new Date();
+  return uploadRoutes({ pool, now, log, staging, signing: artifacts, minCopies, poke: createReplicationPoke(client) });
 }

@@ -17,23 +17,39 @@ const STABLE_MS = 30_000;
 /** Longer than what a role takes by itself: agents say goodbye, activities are handed on. */
 const STOP_MS = 30_000;
 
-type Options = { program: string; args: readonly string[]; log: Logger };
+type Options = {
+  program: string;
+  args: readonly string[];
+  log: Logger;
+  /** How long the worker may wait for the replication of what it has staged, before it ends. */
+  drainTimeoutMs: number;
+};
 
-/** Resolves with the exit code once every role has ended after SIGTERM, SIGINT or a configuration error. */
-export async function supervise({ program, args, log }: Options): Promise<number> {
+/**
+ * Resolves with the exit code once every role has ended after SIGTERM, SIGINT or a configuration error. The worker ends
+ * first: while it waits for replication the API shows that it does, and serves what is staged. A second signal ends all.
+ */
+export async function supervise({ program, args, log, drainTimeoutMs }: Options): Promise<number> {
   const children = new Map<Role, ChildProcess>();
+  const roles = new Map<Role, Promise<void>>();
   const stopping = new AbortController();
   let exitCode = 0;
+  const stopRole = async (role: Role, withinMs: number): Promise<void> => {
+    children.get(role)?.kill("SIGTERM");
+    const killing = setTimeout(() => children.get(role)?.kill("SIGKILL"), withinMs);
+    await roles.get(role);
+    clearTimeout(killing);
+  };
   const stop = (): void => {
-    if (stopping.signal.aborted) return;
-    stopping.abort();
-    for (const child of children.values()) child.kill("SIGTERM");
-    setTimeout(() => {
+    if (stopping.signal.aborted) {
       for (const child of children.values()) child.kill("SIGKILL");
-    }, STOP_MS).unref();
+      return;
+    }
+    stopping.abort();
+    void stopRole("worker", drainTimeoutMs + STOP_MS).then(() => stopRole("api", STOP_MS));
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stop);
-  process.on("disconnect", stop);
+  process.on("disconnect", () => stopping.signal.aborted || stop());
 
   const keep = async (role: Role): Promise<void> => {
     let backoffMs = FIRST_BACKOFF_MS;
@@ -58,7 +74,8 @@ export async function supervise({ program, args, log }: Options): Promise<number
       backoffMs = Math.min(backoffMs * 2, MAX_BACKOFF_MS);
     }
   };
-  await Promise.all(ROLES.map(keep));
+  for (const role of ROLES) roles.set(role, keep(role));
+  await Promise.all(roles.values());
   return exitCode;
 }
 
@@ -68,9 +85,11 @@ const ended = (child: ChildProcess): Promise<{ code: number | null; signal: stri
     child.once("error", () => resolve({ code: null, signal: null }));
   });
 
+/** Why a role ends: it was told to, or its parent died and nobody waits for it. */
+export type EndCause = "SIGTERM" | "SIGINT" | "parent gone";
 export type Ending = {
   /** What to close at the end; the newest first. */
-  onEnd: (close: () => unknown) => void;
+  onEnd: (close: (cause: EndCause) => unknown) => void;
   /** Aborted when the end begins: whoever waits for something outside stops waiting. */
   signal: AbortSignal;
 };
@@ -81,18 +100,18 @@ export type Ending = {
  */
 export function endsGracefully(log: Logger): Ending {
   const ending = new AbortController();
-  const closers: (() => unknown)[] = [];
-  const closeAll = async (): Promise<void> => {
-    for (const close of closers.toReversed()) await close();
+  const closers: ((cause: EndCause) => unknown)[] = [];
+  const closeAll = async (cause: EndCause): Promise<void> => {
+    for (const close of closers.toReversed()) await close(cause);
   };
-  const end = (cause: string): void => {
+  const end = (cause: EndCause): void => {
     if (ending.signal.aborted) {
       if (cause !== "parent gone") process.exit(1);
       return;
     }
     log.info({ cause }, "stopping");
     ending.abort();
-    closeAll().then(
+    closeAll(cause).then(
       () => process.exit(0),
       (error: unknown) => {
         log.error({ err: error }, "stopping failed");

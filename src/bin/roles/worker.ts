@@ -3,11 +3,14 @@ import { hostname } from "node:os";
 import { Connection, WorkflowExecutionAlreadyStartedError } from "@temporalio/client";
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from "@temporalio/worker";
 import type { Logger } from "pino";
+import { claimStagingId } from "../../activities/artifact-upload.ts";
 import type { ServerSettings } from "../../domain/config/server-config.ts";
 import { raiseRetention, registerSearchAttributes } from "../../embedded/temporal-namespace.ts";
 import { oldRootWarning } from "../../verify/root-age.ts";
+import { noteWorker } from "../../store/workers.ts";
 import { QUEUES, stagingQueue } from "../../workflows/messages.ts";
 import { createActivities, type WorkerActivities } from "./activities.ts";
+import { drainStaging } from "./drain.ts";
 import { openShared, secretOf, type Shared } from "./load.ts";
 import { singletons } from "./singletons.ts";
 import { endsGracefully } from "./supervise.ts";
@@ -40,15 +43,32 @@ export async function runWorker(settings: ServerSettings, log: Logger): Promise<
   const { activities, close } = await createActivities(settings, shared, log);
   onEnd(close);
   await prepareNamespace(shared, settings, log, signal);
-  const workers = await createWorkers(connection, settings, activities, await workflowBundle(log));
+  const { io, ...others } = await createWorkers(connection, settings, activities, await workflowBundle(log));
+  const workers = [io, ...Object.values(others)];
   const running = Promise.all(workers.map((worker) => worker.run()));
+  const shutDown = (them: readonly Worker[]): void => {
+    for (const worker of them) if (worker.getState() === "RUNNING") worker.shutdown();
+  };
   onEnd(async () => {
-    for (const worker of workers) if (worker.getState() === "RUNNING") worker.shutdown();
+    shutDown(workers);
     await running;
+  });
+  await joinStaging(settings, shared);
+  onEnd(async (cause) => {
+    // staging is durable, and whoever started us starts a new one that goes on
+    if (cause === "parent gone") return;
+    shutDown([io]); // nothing new comes in; what replicates goes on
+    await drainStaging({ ...shared, holder: hostname(), settings: settings.artifacts, log });
   });
   await startSingletons(shared, settings, log, signal);
   log.info({ queues: workers.length }, "worker ready");
   await running;
+}
+
+/** From now on the API of this host takes uploads into the same folder. */
+async function joinStaging({ artifacts }: ServerSettings, { pool, listener }: Shared): Promise<void> {
+  const staging = await claimStagingId(artifacts.stagingDir);
+  await noteWorker(pool, { id: listener.id, holder: hostname(), staging });
 }
 
 async function connect(settings: ServerSettings, log: Logger, signal: AbortSignal): Promise<NativeConnection> {
@@ -88,7 +108,7 @@ async function createWorkers(
   settings: ServerSettings,
   activities: WorkerActivities["activities"],
   workflowBundle: NonNullable<WorkerOptions["workflowBundle"]>,
-): Promise<Worker[]> {
+): Promise<Record<"control" | "io" | "observe" | "staging", Worker>> {
   const base: Pick<
     WorkerOptions,
     "connection" | "namespace" | "shutdownGraceTime" | "shutdownForceTime" | "maxHeartbeatThrottleInterval"
@@ -108,8 +128,8 @@ async function createWorkers(
       maxConcurrentActivityTaskExecutions,
       activityTaskPollerBehavior: { type: "autoscaling" },
     });
-  return Promise.all([
-    Worker.create({
+  return {
+    control: await Worker.create({
       ...base,
       taskQueue: QUEUES.control,
       activities,
@@ -119,10 +139,10 @@ async function createWorkers(
       workflowTaskPollerBehavior: { type: "autoscaling" },
       activityTaskPollerBehavior: { type: "autoscaling" },
     }),
-    slots(QUEUES.io, IO_SLOTS),
-    slots(QUEUES.observe, OBSERVE_SLOTS),
-    slots(stagingQueue(hostname()), IO_SLOTS),
-  ]);
+    io: await slots(QUEUES.io, IO_SLOTS),
+    observe: await slots(QUEUES.observe, OBSERVE_SLOTS),
+    staging: await slots(stagingQueue(hostname()), IO_SLOTS),
+  };
 }
 
 /** Every replica does this at its start: whoever comes second finds them running. */

@@ -17,6 +17,20 @@ export const system = z.object({
   startedAt: time,
   publicUrl: z.string(),
   temporal: z.object({ reachable: z.boolean(), namespace: z.string(), uiUrl: z.string().nullable() }),
+  workers: z
+    .array(
+      z.object({
+        host: z.string(),
+        draining: z
+          .object({
+            since: time,
+            until: time.describe("when it ends at the latest"),
+            archives: z.int().describe("that depots lack"),
+          })
+          .nullable(),
+      }),
+    )
+    .describe("worker processes that live"),
   counts: z.object({
     collectors: z.int(),
     updaters: z.int(),
@@ -40,4 +54,5 @@ export const ready = z.object({
   degraded: z.boolean().describe("Temporal is away: pause and abort still hold, other controls wait"),
   database: z.boolean(),
   temporal: z.boolean(),
+  draining: z.int().describe("workers that were told to end and wait until what they have staged is replicated"),
 });
