@@ -13,16 +13,17 @@ import type { Downloader } from "./download.ts";
 import type { Perform } from "./effect.ts";
 import type { HostPorts } from "./fault-points.ts";
 import type { Files } from "./files.ts";
-import { findHolders, judgeMetricsPort } from "./host/ports.ts";
+import { findHolders } from "./host/ports.ts";
 import { followOutput, type FollowOutput } from "./container/supervisor-output.ts";
 import { createProcessManager, MAX_LOG_BYTES } from "./host/process.ts";
-import { isCollectorOf, listProcesses } from "./host/processes.ts";
+import { isCollectorOf } from "./host/processes.ts";
 import { CannotStart } from "./host-folder.ts";
 import type { Log, ServiceManager } from "./host/service.ts";
 import { createSystemdManager, type RunCommand } from "./host/systemd.ts";
 import { createWindowsManager, patientFiles } from "./host/windows.ts";
 import type { HostDeps, VerifySignature } from "./install.ts";
 import { Layout } from "./layout.ts";
+import { portProblemOf } from "./port-problem.ts";
 import { runProgram } from "./run-program.ts";
 import { createStartMending, type StartMending } from "./start-mending.ts";
 import type { StateFolder } from "./state-file.ts";
@@ -84,13 +85,7 @@ export function compose(settings: UpdaterSettings, log: Log, ports: HostPorts): 
         : undefined,
       lastRemoteConfig: savedConfigOf(settings),
       effectiveConfig,
-      portProblem: async () =>
-        judgeMetricsPort({
-          holders: await findHolders(),
-          processes: await listProcesses(),
-          supervisorPid: await service.supervisorPid(),
-          isOurs: collectorsOf(settings),
-        }),
+      portProblem: portProblemOf({ effectiveConfig, service, isOurs: collectorsOf(settings) }),
     },
     spoolDir: join(settings.stateDir, "spool"),
   };

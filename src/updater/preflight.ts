@@ -21,7 +21,7 @@ export type Preflight = {
   lastRemoteConfig: string;
   /** Where the supervisor writes what its collector runs with. Components are compared with it; not when undefined. */
   effectiveConfig?: string | undefined;
-  /** Who keeps the supervisor from starting again, in words; undefined: nobody. Not asked when undefined. */
+  /** Who keeps supervisor or collector from starting again, in words; undefined: nobody. Not asked when undefined. */
   portProblem?: (() => Promise<string | undefined>) | undefined;
 };
 

@@ -10,7 +10,8 @@ import { virtualClock } from "../../test/support/updater-host.ts";
 import { systemClock } from "./clock.ts";
 import { systemFiles } from "./files.ts";
 import { waitHealthy } from "./health.ts";
-import { findHolders, METRICS_PORT, type PortHolder } from "./host/ports.ts";
+import { METRICS_PORT } from "../domain/update/listening-ports.ts";
+import { findHolders, type PortHolder } from "./host/ports.ts";
 import { isCollectorOf, type HostProcess } from "./host/processes.ts";
 import { createStartMending, type StartMendingDeps } from "./start-mending.ts";
 
@@ -252,7 +253,7 @@ describe("a stranger on a port that is said to be taken", () => {
     executable: "/usr/sbin/nginx",
   };
   const holds = (port: number): Partial<StartMendingDeps> => ({
-    holders: async (): Promise<PortHolder[]> => [{ port, process: stranger }],
+    holders: async (): Promise<PortHolder[]> => [{ port, on: "any", process: stranger }],
   });
 
   it.each([

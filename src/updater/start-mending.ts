@@ -6,7 +6,8 @@ import { asStepError } from "../domain/update/step-error.ts";
 import type { Clock } from "./clock.ts";
 import type { Files } from "./files.ts";
 import { readForeignFile } from "./files.ts";
-import { holderText, METRICS_PORT, type FindHolders, type PortHolder } from "./host/ports.ts";
+import { METRICS_PORT } from "../domain/update/listening-ports.ts";
+import { holderText, type FindHolders, type PortHolder } from "./host/ports.ts";
 import { endLeftovers, listProcesses, treeOf, type HostProcess } from "./host/processes.ts";
 import type { Log, ServiceManager } from "./host/service.ts";
 import { SavedConfigMending } from "./mend-saved-config.ts";
@@ -121,7 +122,7 @@ async function strangerProblem(said: string, deps: StartMendingDeps): Promise<st
   if (said.includes(NEVER_CONNECTED)) ports.add(METRICS_PORT);
   if (ports.size === 0) return undefined;
   const strangers = (await deps.holders()).filter(
-    ({ port, process }: PortHolder) => ports.has(port) && !deps.isCollector(process),
+    ({ port, on, process }: PortHolder) => ports.has(port) && on !== "other" && !deps.isCollector(process),
   );
   if (strangers.length === 0) return undefined;
   return `${strangers.map(holderText).join(", ")}, which is no collector of this installation`;

@@ -10,7 +10,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { METRICS_PORT } from "../../src/updater/host/ports.ts";
+import { METRICS_PORT } from "../../src/domain/update/listening-ports.ts";
 import { InteropHost } from "../support/interop-host.ts";
 import { startInteropServer, type InteropServer } from "../support/interop-server.ts";
 import { savedRemoteConfig } from "../support/saved-config.ts";

@@ -158,6 +158,7 @@ export class ProcessHost {
       storage: { directory: join(host.root, "supervisor") },
       agent: {
         executable: join(host.installDir, "current", BINARY),
+        args: ["--set=service.telemetry.metrics.level=none"], // whoever is on port 8888 of this machine may stay
         config_files: [join(host.root, "base.yaml")],
         config_apply_timeout: "1s",
         bootstrap_timeout: "15s",

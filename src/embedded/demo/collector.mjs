@@ -26,7 +26,8 @@ async function load(args) {
   for (let at = 0; at < args.length; at += 1) {
     if (args[at] === "--config") files.push(args[(at += 1)]);
     else if (args[at].startsWith("--config=")) files.push(args[at].slice("--config=".length));
-    else if (!args[at].startsWith("--feature-gates")) throw new Invalid(`unknown flag: ${args[at]}`);
+    else if (args[at] === "--set") at += 1; // it has no metrics of its own that could be placed
+    else if (!/^--(?:feature-gates|set=)/.test(args[at])) throw new Invalid(`unknown flag: ${args[at]}`);
   }
   if (files.length !== 1 || files[0] === undefined) throw new Invalid("at least one config flag must be provided");
   const { readFile } = await import("node:fs/promises");

@@ -61,6 +61,8 @@ const SUPERVISOR = fileURLToPath(new URL("../demo/supervisor.ts", import.meta.ur
 const DEMO: HostSoftware = {
   supervisor: [process.execPath, SUPERVISOR],
   applyTimeout: "2s",
+  // several on one machine, and whoever else is on port 8888 of it; an updater asks for that port where nobody says this
+  collectorArgs: ["--set=service.telemetry.metrics.level=none"],
   version: FIRST_VERSION,
   writeCollector: (file) => writeDemoBinary(file, FIRST_VERSION),
 };

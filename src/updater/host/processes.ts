@@ -5,17 +5,28 @@
  */
 import { execFile } from "node:child_process";
 import { readdir, readFile, readlink } from "node:fs/promises";
-import { basename, sep } from "node:path";
+import platformPath from "node:path";
 import { promisify } from "node:util";
 import { StepError } from "../../domain/update/step-error.ts";
-import type { Clock } from "../clock.ts";
 import { performDirectly, type Perform } from "../effect.ts";
+import { systemClock, type Clock } from "../clock.ts";
+import { runProgram } from "../run-program.ts";
 import type { Log } from "./service.ts";
+import type { RunCommand } from "./systemd.ts";
+import { listWindowsProcesses } from "./windows-processes.ts";
 
 export type HostProcess = { pid: number; parent: number; started: string; args: string[]; executable: string };
 
+/** Every process of a large host, with its command line. */
+const KEEP = { stream: "stdout", maxBytes: 8 * 1024 ** 2 } as const;
+
+/** A program of the system that lists something. */
+export const runPlainly: RunCommand = async (file, args, timeoutMs) =>
+  await runProgram({ file, args, timeoutMs, keep: KEEP }, systemClock);
+
 /** Every process that can be seen, except zombies: those are gone. */
 export async function listProcesses(): Promise<HostProcess[]> {
+  if (process.platform === "win32") return await listWindowsProcesses(runPlainly);
   if (process.platform !== "linux") return await listByPs();
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   return (await Promise.all(pids.map(async (pid) => await inspect(Number(pid))))).flatMap((one) => one ?? []);
@@ -61,9 +72,16 @@ async function listByPs(): Promise<HostProcess[]> {
 const INTERPRETER = /^(?:node|sh|bash|dash|ash|busybox|python3?)$/;
 
 /** Whether a process runs the collector of this installation: its program, or the script its interpreter runs. */
-export function isCollectorOf(installDir: string, binary: string): (it: HostProcess) => boolean {
-  const below = ["versions", "current", "bin"].map((name) => `${installDir}${sep}${name}${sep}`);
-  const isOurs = (path = "") => basename(path) === binary && below.some((folder) => path.startsWith(folder));
+export function isCollectorOf(
+  installDir: string,
+  binary: string,
+  { sep, basename }: Pick<typeof platformPath, "sep" | "basename"> = platformPath,
+): (it: HostProcess) => boolean {
+  // Windows keeps the case of a path and does not care for it
+  const plain = (path: string) => (sep === "\\" ? path.toLowerCase() : path);
+  const below = ["versions", "current", "bin"].map((name) => plain(`${installDir}${sep}${name}${sep}`));
+  const isOurs = (path = "") =>
+    plain(basename(path)) === plain(binary) && below.some((folder) => plain(path).startsWith(folder));
   return ({ args, executable }) =>
     isOurs(executable) || isOurs(args[0]) || (INTERPRETER.test(basename(args[0] ?? "")) && isOurs(args[1]));
 }
