@@ -21,7 +21,7 @@ export type StreamDeps = {
   nowMs: () => number;
   /** A source failed; another one goes on. */
   onSwitch: (fault: SourceFault) => void;
-  /** A source gave wrong bytes: no host got them, and it is asked last for a while. */
+  /** A source gave wrong bytes: no host got them, and it is asked last for a while. Once in that while. */
   onWrong: (fault: SourceFault) => void;
 };
 /** `start` to `end` (not included) of the artifact of `sizeBytes`. */
@@ -63,9 +63,10 @@ function createSources(deps: StreamDeps) {
   const faults = {
     failed: deps.onSwitch,
     wrong: (fault: SourceFault): void => {
+      const isKnown = isDistrusted(fault.sha256, fault.node);
       for (const [key, until] of distrusted) if (until <= deps.nowMs()) distrusted.delete(key);
       distrusted.set(`${fault.sha256} ${fault.node}`, deps.nowMs() + DISTRUST_MS);
-      deps.onWrong(fault);
+      (isKnown ? deps.onSwitch : deps.onWrong)(fault);
     },
   };
   return {

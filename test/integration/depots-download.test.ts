@@ -1,11 +1,14 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { open } from "node:fs/promises";
+import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fastify, type FastifyInstance } from "fastify";
 import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { pokeReplication } from "../../src/activities/artifacts.ts";
+import { createDepotClients } from "../../src/activities/depot-clients.ts";
 import { mintDownloadToken } from "../../src/api/download-token.ts";
 import { answerProblems } from "../../src/api/problem.ts";
+import { createWrongCopyReport } from "../../src/api/report-wrong-copy.ts";
 import { artifactContentRoutes } from "../../src/api/routes/artifact-content.ts";
 import { createArtifactStreams, type SourceFault } from "../../src/api/stream-artifact.ts";
 import { createDepotReader, type DepotReader } from "../../src/depot/client.ts";
@@ -26,6 +29,9 @@ let agent: string;
 let clockMs = 0;
 let chance = 0;
 const wrong: SourceFault[] = [];
+const reports: Promise<void>[] = [];
+const failed: object[] = [];
+const closing: (() => Promise<void>)[] = [];
 const now = (): Date => new Date(Date.UTC(2027, 0, 1) + clockMs);
 
 beforeAll(async () => {
@@ -39,13 +45,24 @@ beforeAll(async () => {
   });
   row = (await artifactFor(world.pool, "otelcol-contrib", "0.161.0", "linux", "amd64")) as typeof row;
   reader = createDepotReader({ token: TOKENS.read, idleTimeoutMs: 2_000 });
+  const clients = createDepotClients(TOKENS);
+  closing.push(() => clients.close());
+  const report = createWrongCopyReport({
+    pool: world.pool,
+    depotClient: (address) => clients.of(address),
+    wakeReplication: (cause) => pokeReplication(world.client, cause),
+    log: { error: (fields) => void ("err" in fields && failed.push(fields)) },
+  });
   const streams = createArtifactStreams({
     reader,
     sources: (sha256) => downloadSources(world.pool, sha256),
     stagingDir: world.stagingDir,
     nowMs: () => now().getTime(),
     onSwitch: () => undefined,
-    onWrong: (fault) => void wrong.push(fault),
+    onWrong: (fault) => {
+      wrong.push(fault);
+      reports.push(report(fault));
+    },
   });
   app = fastify();
   app.setValidatorCompiler(validatorCompiler);
@@ -66,6 +83,7 @@ beforeAll(async () => {
   base = await app.listen({ host: "127.0.0.1", port: 0 });
 });
 afterAll(async () => {
+  for (const close of closing) await close();
   await app.close();
   await reader.close();
   await world.close();
@@ -187,8 +205,17 @@ describe("a download", () => {
     expect(digest(Buffer.from(await part.arrayBuffer()))).toBe(
       digest(await readRange(join(world.depots[2]?.disks[0] ?? "", "artifacts", row.sha256), 4_999_999, 3)),
     );
-    for (const depot of world.depots.slice(0, 2))
-      for (const disk of depot.disks) await flipByte(join(disk, "artifacts", row.sha256), 5_000_000);
+    await Promise.all(reports);
+    expect(failed).toEqual([]);
+    const { rows } = await world.pool.query<{ node: string }>(
+      "select distinct node_id as node from replication_history where kind = 'corrupt' order by 1",
+    );
+    expect(rows.map(({ node }) => node)).toEqual(["depot-1", "depot-2"]);
+    await world.until("the rotten copies are replaced", async () => {
+      const copies = world.depots.flatMap(({ disks }) => disks.map((disk) => join(disk, "artifacts", row.sha256)));
+      const read = await Promise.all(copies.map((path) => readFile(path).catch(() => Buffer.alloc(0))));
+      return read.every((bytes) => digest(bytes) === row.sha256);
+    });
     clockMs += 600_000; // trusted again
   });
 

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createArtifactSource } from "../../src/activities/artifact-source.ts";
+import { createArtifactActivities, type ArtifactDeps } from "../../src/activities/artifacts.ts";
 import { createDiscoveryActivities, type DiscoveryDeps } from "../../src/activities/release-discovery.ts";
 import { createReleaseIndex } from "../../src/activities/release-index.ts";
 import type { noticePage } from "../../src/domain/rest/notice.ts";
@@ -327,6 +328,38 @@ describe("a notice", () => {
     expect((await notices()).items).toMatchObject([{ id: first?.id, acknowledged: null }]);
     await transaction(pool, (tx) => revokeRelease(tx, release, entry, api.clock.now)); // changes nothing
     expect((await notices()).items).toHaveLength(1);
+  });
+
+  test("of a release that cannot be installed comes with the end of its fetch, and goes with its files", async () => {
+    const { pool } = api.database;
+    const { rows } = await pool.query<{ id: string }>(
+      `insert into artifacts (distribution, version, os, arch, file_name, source_url)
+       values ($1, '0.162.0', 'linux', 'amd64', 'x.tar.gz', 'file:///x') returning id`,
+      [DIST],
+    );
+    const id = rows[0]?.id ?? "";
+    const log = { info: quiet, warn: quiet, error: quiet };
+    const { giveUpArtifact } = createArtifactActivities({
+      pool,
+      log,
+      source,
+      now: () => api.clock.now,
+    } as unknown as ArtifactDeps);
+    await giveUpArtifact(id, { code: "digest_mismatch", message: "other bytes" });
+    expect((await notices()).items).toEqual([]);
+    const message = "release too old or incomplete: .sigstore.json of x.tar.gz does not exist";
+    await giveUpArtifact(id, { code: "artifact_incomplete", message });
+    expect((await notices()).items).toMatchObject([
+      {
+        kind: "release_too_old",
+        text: `otelcol-contrib 0.162.0 cannot be installed: ${message}; Git wants it for fleet demo`,
+      },
+    ]);
+    await pool.query("update artifacts set state = 'fetching', error_code = null, error_message = null");
+    expect((await notices()).items).toHaveLength(1); // tried again is not mended
+    await pool.query("update artifacts set state = 'verified'");
+    expect((await notices("?state=settled")).items).toMatchObject([{ settled: "it is complete now" }]);
+    await pool.query("delete from artifacts");
   });
 
   test("lists in pages, whatever states lie between", async () => {

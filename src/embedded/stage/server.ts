@@ -19,6 +19,9 @@ export type ServerOptions = {
 
 export type DemoServer = { url: string; configFile: string; start(): Promise<Program> };
 
+/** Three Node processes on a machine that may be busy. */
+const READY_MS = 180_000;
+
 /** Writes the configuration; nothing is started yet. */
 export async function prepareServer(options: ServerOptions): Promise<DemoServer> {
   const folder = join(options.dataDir, "server");
@@ -66,6 +69,7 @@ export async function prepareServer(options: ServerOptions): Promise<DemoServer>
         script: programPath("myriarchd"),
         args: ["--config", configFile],
         dataDir: options.dataDir,
+        readyMs: READY_MS,
       }),
   };
 }
