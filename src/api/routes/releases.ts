@@ -46,7 +46,7 @@ export const releaseRoutes =
         tags,
         summary: "Remove a release from the depots. Needs a reason; refused while anything needs it",
         params: rest.releaseParams,
-        body: rest.revokeBody,
+        body: rest.deleteBody,
         response: { ...problems, 200: rest.releaseDeleted },
       },
       handler: async (request) => remove(deps, request.params, request.body?.reason ?? "", principalOf(request)),

@@ -27,6 +27,8 @@ export const releaseChange = z.object({
   changed: z.boolean(),
   rollouts: z.array(z.string()).describe("that stopped, or go on: FLEET/N"),
 });
+/** A DELETE often comes without a body; it then lacks the reason. */
+export const deleteBody = z.strictObject({ reason: reason.optional() }).nullish();
 export const releaseDeleted = z.object({
   distribution: z.string(),
   version: z.string(),
