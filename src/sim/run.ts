@@ -12,6 +12,7 @@ import type { SimContext } from "./context.ts";
 import { createDownload } from "./download.ts";
 import { hitBy, occurrencesOf, type Occurrence } from "./events.ts";
 import { openMemory, type HostMemory } from "./memory.ts";
+import { judgeOpenFiles } from "./open-files.ts";
 import { planHosts, type HostProfile } from "./plan.ts";
 import type { Scenario } from "./scenario.ts";
 import { SimCollector } from "./sim-collector.ts";
@@ -30,6 +31,8 @@ export type SimOptions = {
   allowedUrlPrefixes?: readonly string[];
   /** Of this machine: hosts are spread over them. */
   localAddresses?: readonly string[];
+  /** Of this process; default: no limit. Hosts that would need more are an error, before the first one connects. */
+  maxOpenFiles?: number;
   log: AgentLog;
 };
 export type Simulation = {
@@ -53,6 +56,11 @@ const WATCH_MS = 100;
 /** Starts connecting the hosts, as many of them a second as the scenario says. */
 export async function startSimulation(options: SimOptions): Promise<Simulation> {
   const { scenario } = options;
+  const profiles = planHosts(scenario);
+  const connecting = profiles.filter((profile) => !neverConnects(profile));
+  const limit = options.maxOpenFiles ?? Number.POSITIVE_INFINITY;
+  const tooFew = judgeOpenFiles(connecting, scenario.downloadsAtOnce, limit);
+  if (tooFew !== undefined) throw new Error(tooFew);
   const ending = new AbortController();
   const memory = await openMemory(options.stateFile);
   const download = createDownload(scenario.downloadsAtOnce, Math.random);
@@ -61,21 +69,22 @@ export async function startSimulation(options: SimOptions): Promise<Simulation> 
     ...(options.ca !== undefined && { connect: { ca: options.ca } }),
   });
   const context = contextOf(options, { memory, download, http, signal: ending.signal });
-  const hosts = planHosts(scenario).map((profile): Host => {
+  const hosts = profiles.map((profile): Host => {
     const known = memory.host(profile);
     const collector = new SimCollector(profile, known, context);
     return { profile, memory: known, collector, updater: new SimUpdater(profile, known, context, collector) };
   });
   const present = hosts.filter(({ profile }) => !neverConnects(profile));
   memory.changed();
-  const starting = startAll(present, scenario.connectPerSecond, ending.signal);
+  let isStarted = false;
+  const starting = startAll(present, scenario.connectPerSecond, ending.signal).then(() => (isStarted = true));
   const connected = (): number =>
     present.filter(({ collector, updater }) => collector.connected && updater.connected).length;
   return {
     counts: () => ({ hosts: hosts.length, connected: connected() }),
     async allConnected(signal) {
-      await starting;
-      while (connected() < present.length) await wait(WATCH_MS, undefined, { signal });
+      // Many hosts take minutes to start: the end may come before.
+      while (!isStarted || connected() < present.length) await wait(WATCH_MS, undefined, { signal });
     },
     runEvents: () => runEvents(scenario, present, ending.signal, options.log),
     account: () => hosts.map(accountOfHost),

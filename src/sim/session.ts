@@ -7,6 +7,7 @@ import { formatIssue } from "../domain/config/strict-yaml.ts";
 import { failure } from "../domain/errors.ts";
 import type { AgentLog } from "../protocol/agent-client.ts";
 import { scenarioOfFlags, type Flags } from "./command.ts";
+import { openFilesLimit } from "./open-files.ts";
 import { countsOf } from "./plan.ts";
 import { startSimulation, type SimOptions, type Simulation } from "./run.ts";
 import { parseScenario, type Scenario } from "./scenario.ts";
@@ -29,11 +30,6 @@ export async function runSession(
   ending: AbortController,
 ): Promise<void> {
   const scenario = await scenarioFor(flags, given);
-  const tooFew = judgeOpenFiles(
-    countsOf(scenario).reduce((a, b) => a + b, 0),
-    openFilesLimit(),
-  );
-  if (tooFew !== undefined) terminal.err(`${tooFew}\n`);
   const simulation = await startSimulation(await optionsFor(flags, scenario, log));
   const timeUp = flags.seconds === undefined ? undefined : setTimeout(() => ending.abort(), flags.seconds * 1_000);
   const everyS = flags.tableSeconds ?? (terminal.isTty ? 1 : flags.scenario === undefined ? 0 : 10);
@@ -53,22 +49,6 @@ export async function runSession(
     if (flags.report !== undefined) await writeReport(flags.report, scenario, simulation);
     await simulation.stop();
   }
-}
-
-/** Beside the connections: files, standard streams, what Node itself holds. */
-const OTHER_FILES = 64;
-
-/** What is wrong with the process's limit of open files for so many hosts of two connections; undefined: nothing. */
-function judgeOpenFiles(hosts: number, limit: number): string | undefined {
-  const needed = 2 * hosts + OTHER_FILES;
-  if (needed <= limit) return undefined;
-  return `${hosts} hosts need up to ${needed} open files, and this process may have ${limit}: some will not connect (ulimit -n)`;
-}
-
-function openFilesLimit(): number {
-  const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
-  const soft = report.userLimits?.open_files?.soft;
-  return typeof soft === "number" ? soft : Number.POSITIVE_INFINITY;
 }
 
 const ANY_SEED = 2 ** 31;
@@ -103,6 +83,7 @@ async function optionsFor(flags: Flags, scenario: Scenario, log: AgentLog): Prom
     token: await tokenIn(flags.tokenFile),
     groupTokens,
     scenario,
+    maxOpenFiles: openFilesLimit(),
     log,
     ...(flags.state !== undefined && { stateFile: flags.state }),
     ...(flags.caFile !== undefined && { ca: await readFile(flags.caFile) }),
