@@ -43,7 +43,7 @@ type Head = { operation: number; isFinal: boolean; length: number; mask: Buffer;
 export class FrameReader {
   private readonly sink: FrameSink;
   private readonly maxBytes: number;
-  private isEnded = false;
+  private hasEnded = false;
   /** The beginning of a frame, less than its head. */
   private cut: Buffer | undefined;
   /** The frame that is being read. */
@@ -57,9 +57,14 @@ export class FrameReader {
     this.maxBytes = maxBytes;
   }
 
+  /** Nothing is read any more, not even the answer to a close. */
+  get ended(): boolean {
+    return this.hasEnded;
+  }
+
   /** From here on nothing is read, and nothing kept. */
   stop(): void {
-    this.isEnded = true;
+    this.hasEnded = true;
     this.message = this.control = this.head = this.cut = undefined;
   }
 
@@ -72,7 +77,7 @@ export class FrameReader {
   /** Calls the sink for everything that is whole by now. Throws a FrameFault. `chunk` is unmasked where it lies. */
   read(chunk: Buffer): void {
     let at = 0;
-    while (at < chunk.length && !this.isEnded) {
+    while (at < chunk.length && !this.hasEnded) {
       if (this.head !== undefined) at = this.readContent(this.head, chunk, at);
       else {
         const next = this.message === undefined && this.cut === undefined ? this.readWhole(chunk, at) : -1;
@@ -120,7 +125,7 @@ export class FrameReader {
     this.check(first, bytes[1] ?? 0);
     const operation = first & 0x0f;
     if (operation === OPERATION.text) {
-      this.isEnded = true;
+      this.hasEnded = true;
       return this.sink.onText();
     }
     const length = contentLength(bytes);
@@ -170,7 +175,7 @@ export class FrameReader {
     this.control = undefined;
     if (operation === OPERATION.ping) return this.sink.onPing(data);
     if (operation === OPERATION.pong) return this.sink.onPong();
-    this.isEnded = true;
+    this.hasEnded = true;
     this.sink.onClose(this.closeCode(data));
   }
 

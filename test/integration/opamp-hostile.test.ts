@@ -198,7 +198,15 @@ describe("over a WebSocket", () => {
     let slow = 0;
     const nobody = (): void => undefined;
     const endOfTurn = createEndOfTurn();
-    const events = { endOfTurn, onFrame: nobody, onPong: nobody, onFault: nobody, onFailed: nobody, onClosed: nobody };
+    const events = {
+      endOfTurn,
+      closeMs: 60_000,
+      onFrame: nobody,
+      onPong: nobody,
+      onFault: nobody,
+      onFailed: nobody,
+      onClosed: nobody,
+    };
     const connection = new WebSocketConnection(socket, head, entrant, performance.now(), {
       ...events,
       onSlowReader: () => void slow++,

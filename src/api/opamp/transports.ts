@@ -18,10 +18,13 @@ type Listening = {
   log: Pick<Logger, "info">;
 };
 
+const CLOSE_MS = 10_000;
+
 /** What becomes of what WebSockets report. */
 export function createWebSocketEvents({ connections, receive, liveness, onRefused, log }: Listening): WebSocketEvents {
   return {
     endOfTurn: createEndOfTurn(),
+    closeMs: CLOSE_MS,
     onFrame: (connection, data, isBinary) => receive.frame(connection, data, isBinary),
     onPong: (connection) => liveness.alive(connection),
     onFault(connection, { code, message }) {

@@ -13,6 +13,8 @@ import { WebSocketConnection, type WebSocketEvents } from "./websocket-connectio
 const UID = "0190a1b2-c3d4-7e8f-9a0b-1c2d3e4f5061";
 const HANDSHAKE =
   "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+/** Longer than any test: what needs it to end does not end. */
+const NEVER_MS = 3_600_000;
 const entrant = {
   credential: { name: "token:x", title: "x", labels: {}, succeeds: [], endsAtMs: undefined },
   address: "127.0.0.1",
@@ -23,6 +25,7 @@ let gone: PromiseWithResolvers<number>;
 let onFrame: WebSocketEvents["onFrame"] = () => undefined;
 const events: WebSocketEvents = {
   endOfTurn: createEndOfTurn(),
+  closeMs: NEVER_MS,
   onFrame(connection, data, isBinary) {
     said.push(["frame", data.toString("hex"), isBinary]);
     onFrame(connection, data, isBinary);
@@ -130,7 +133,9 @@ it.each([
 ])("%s: the close arrives although the other end goes on sending", async (_, bytes, code) => {
   const { socket, received } = await raw(bytes);
   const pieces = setInterval(() => socket.write(Buffer.alloc(64 * 1024)), 1);
+  const end = once(socket, "end");
   while (received().length < 4) await once(socket, "data");
+  await end;
   clearInterval(pieces);
   expect([received()[0], received().readUInt16BE(2)]).toEqual([0x88, code]);
   socket.end();
@@ -162,11 +167,29 @@ it("pings are answered with their content, also between fragments; pongs are sig
   expect(connection.partial()).toBeUndefined();
 });
 
+it("a client that broke the protocol, or sent a text, is let go at once after the close", async () => {
+  const texts = await opened();
+  onFrame = (connection) => connection.close(1007, "text");
+  const end = once(texts.client, "close");
+  texts.client.send("text");
+  expect(((await end) as [number])[0]).toBe(1007);
+  await gone.promise;
+});
+
 it("of a text its coming is told, and nothing after it is read", async () => {
   const { socket } = await raw(Buffer.concat([frame(0x81, 0x61), frame(0x82, 1)]));
   socket.end();
   await gone.promise;
   expect(said).toEqual([["frame", "", false]]);
+});
+
+it("who does not answer a close is cut", async () => {
+  events.closeMs = 20;
+  const { socket } = await raw();
+  (await ours.promise).close(1001, "going");
+  expect(await gone.promise).toBe(1006);
+  events.closeMs = NEVER_MS;
+  socket.destroy();
 });
 
 it("nothing is read after a cut, not even what came in the same piece", async () => {

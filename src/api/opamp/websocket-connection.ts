@@ -14,8 +14,6 @@ import { plainReply } from "./plain-way.ts";
 const MAX_BACKLOG_BYTES = 4 * 1024 ** 2;
 /** Pongs are answers that nobody waits for: behind this they are left out. */
 const MAX_PONG_BACKLOG_BYTES = 64 * 1024;
-/** How long the other end may take to answer a close. Until then what it sends is read, or a reset would eat our last word. */
-const CLOSE_MS = 10_000;
 const ABNORMAL = 1006;
 const PING = pingFrame();
 const NOTHING = Buffer.alloc(0);
@@ -23,6 +21,8 @@ const NOTHING = Buffer.alloc(0);
 /** What a connection reports, and what it needs; the same for all. */
 export type WebSocketEvents = {
   endOfTurn: EndOfTurn;
+  /** How long the other end may take to answer a close. Until then what it sends is read: a reset would eat our last word. */
+  closeMs: number;
   onFrame: (connection: WebSocketConnection, data: Buffer, isBinary: boolean) => void;
   onPong: (connection: WebSocketConnection) => void;
   /** It broke the protocol, or its message is too large; the connection is ending. */
@@ -112,7 +112,9 @@ export class WebSocketConnection extends Connection implements FrameSink {
     this.flush();
     this.state = "closing";
     this.socket.write(closeFrame(code, reason));
-    this.cutting = setTimeout(() => this.cut(), CLOSE_MS);
+    // The answer would not be understood: our end is the sign that the other end may go.
+    if (this.reader.ended) this.socket.end();
+    this.cutting = setTimeout(() => this.cut(), this.events.closeMs);
   }
 
   cut(): void {
@@ -172,7 +174,7 @@ export class WebSocketConnection extends Connection implements FrameSink {
   /** The other end says no more. */
   private ended(): void {
     if (this.state === "open") this.state = "closing";
-    this.cutting ??= setTimeout(() => this.cut(), CLOSE_MS);
+    this.cutting ??= setTimeout(() => this.cut(), this.events.closeMs);
     this.socket.end();
   }
 
