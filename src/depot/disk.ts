@@ -4,7 +4,7 @@
  * disk: it takes no part until the reconciler has tried it again.
  */
 import { join } from "node:path";
-import type { DepotFs } from "./files.ts";
+import type { DepotFile, DepotFs } from "./files.ts";
 import { errorCode } from "./files.ts";
 
 export type Disk = {
@@ -44,7 +44,7 @@ export function createDisk(path: string, fs: DepotFs, timeoutMs: number, onFailu
         // it may still end one day: until then the disk is not taken back
         hanging++;
         const ended = (): void => void hanging--;
-        operation.then(ended, ended);
+        operation.then((opened) => (ended(), closeLate(opened)), ended);
         reject(new DiskError(path, what, new Error(`did not end within ${timeoutMs} ms`)));
       }, timeoutMs);
     });
@@ -89,6 +89,12 @@ export function createDisk(path: string, fs: DepotFs, timeoutMs: number, onFailu
       failed = reason;
     },
   };
+}
+
+/** A file that opens when nobody waits for it any more. */
+async function closeLate(opened: unknown): Promise<void> {
+  const isFile = typeof opened === "object" && opened !== null && "close" in opened;
+  if (isFile) await (opened as DepotFile).close().catch(() => undefined); // there is nobody to tell
 }
 
 async function probe(fs: DepotFs, folders: readonly string[], path: string): Promise<void> {
