@@ -17,10 +17,6 @@ export async function noteWorker(db: Db, it: { id: string; holder: string; stagi
   );
 }
 
-export async function forgetWorker(db: Db, id: string): Promise<void> {
-  await db.query("delete from workers where id = $1", [id]);
-}
-
 /** It was told to end and waits until what is staged is replicated, at most until then. */
 export async function noteDraining(db: Db, id: string, since: Date, until: Date): Promise<void> {
   await db.query("update workers set draining_since = $2, drain_until = $3 where id = $1", [id, since, until]);

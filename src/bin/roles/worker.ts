@@ -32,7 +32,12 @@ const FORCE_MS = 20_000;
 
 /** Works until the process is told to end. Temporal away at the start or later: it waits and tries again. */
 export async function runWorker(settings: ServerSettings, log: Logger): Promise<void> {
-  Runtime.install({ logger: bridge(log), telemetryOptions: { logging: { forward: {}, filter: "WARN" } } });
+  Runtime.install({
+    logger: bridge(log),
+    telemetryOptions: { logging: { forward: {}, filter: "WARN" } },
+    // ours: by itself it would end every worker at once, and nothing would replicate what is staged
+    shutdownSignals: [],
+  });
   const { onEnd, signal } = endsGracefully(log);
   const oldRoot = await oldRootWarning(settings.artifacts.trustedRootFile, Date.now());
   if (oldRoot !== undefined) log.warn({}, `artifacts.trustedRootFile: ${oldRoot}`);
