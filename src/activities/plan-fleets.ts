@@ -19,10 +19,12 @@ import { endLeaving } from "./plan-leaving.ts";
 import { noteMissing, renderAll, type FleetWork, type Rendered } from "./plan-render.ts";
 import type { RolloutDeps } from "./rollout-deps.ts";
 
+/** Planning itself starts no workflow and waits for nobody. */
+export type PlanDeps = Pick<RolloutDeps, "pool" | "now">;
 export type PlanReport = { commit: string | null; agents: number; created: string[]; superseded: string[] };
 
 /** Plans every fleet of the snapshot. `beat` is called between chunks of work. */
-export async function planAll(deps: RolloutDeps, snapshot: Snapshot, beat: () => void): Promise<PlanReport> {
+export async function planAll(deps: PlanDeps, snapshot: Snapshot, beat: () => void): Promise<PlanReport> {
   const { pool, now } = deps;
   const opened = await readOpenAttempts(pool);
   const agents = await readPlanAgents(pool);
@@ -120,7 +122,7 @@ const toWanted = (
 });
 
 /** A fleet that Git has no more cancels its rollout. */
-async function endOrphans({ pool, now }: RolloutDeps, work: readonly FleetWork[], report: PlanReport): Promise<void> {
+async function endOrphans({ pool, now }: PlanDeps, work: readonly FleetWork[], report: PlanReport): Promise<void> {
   const names = work.map(({ fleet }) => fleet.name);
   for (const { fleet, n } of await orphanedRollouts(pool, names)) {
     await transaction(pool, async (tx) => {

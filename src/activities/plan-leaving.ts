@@ -17,7 +17,7 @@ type Group = { fleet: string; n: number; ending: Leaving[]; finishing: Leaving[]
  * is gone. Afterwards no target that has not begun belongs to a host of another fleet.
  */
 export async function endLeaving(
-  { pool, now }: RolloutDeps,
+  { pool, now }: Pick<RolloutDeps, "pool" | "now">,
   opened: readonly OpenAttempt[],
   facts: Facts,
 ): Promise<void> {

@@ -194,7 +194,7 @@ export const MAY_RETRY = `coalesce(a.code, '') not in ('moved', 'superseded', 'd
 
 /** What controls are judged by. */
 export async function readControlView(db: Db, row: RolloutRow, waves?: readonly WaveRow[]): Promise<ControlView> {
-  const { rows } = await db.query<{ updated: number; unsuccessful: number; newest: boolean }>(
+  const { rows } = await db.query<{ updated: number; unsuccessful: number; newest: boolean; returning: number }>(
     `select
        (select count(*)::int from targets t join attempts a using (fleet, n, host, attempt)
          where t.fleet = $1 and t.n = $2 and a.offered_at is not null
@@ -203,10 +203,12 @@ export async function readControlView(db: Db, row: RolloutRow, waves?: readonly 
        (select count(*)::int from targets t join attempts a using (fleet, n, host, attempt)
          where t.fleet = $1 and t.n = $2 and a.finished_at is not null
            and not (a.direction = 'forward' and a.phase = 'succeeded') and ${MAY_RETRY}) as unsuccessful,
+       (select count(*)::int from attempts where fleet = $1 and n = $2 and direction = 'back' and finished_at is null
+           and phase <> 'pending') as returning,
        $2 = 0 or not exists (select from rollouts o where o.fleet = $1 and o.kind = 'change' and o.n > $2) as newest`,
     [row.fleet, row.n],
   );
-  const facts = rows[0] ?? { updated: 0, unsuccessful: 0, newest: false };
+  const facts = rows[0] ?? { updated: 0, unsuccessful: 0, newest: false, returning: 0 };
   return controlViewOf(row, waves ?? (await readWaves(db, row.fleet, row.n)), facts);
 }
 

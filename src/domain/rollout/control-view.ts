@@ -20,7 +20,7 @@ type Rollout = {
   approvals: Record<string, ApprovalEntry[]>;
 };
 type Wave = { k: number; name: string; approval: Approval; state: WaveState };
-type Facts = { updated: number; unsuccessful: number; newest: boolean };
+type Facts = { updated: number; unsuccessful: number; newest: boolean; returning?: number };
 
 export function controlViewOf(rollout: Rollout, waves: readonly Wave[], facts: Facts): ControlView {
   const { kind, state, holds, ending, approvals } = rollout;

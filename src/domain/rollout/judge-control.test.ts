@@ -72,6 +72,10 @@ const TABLE: Record<string, [ControlView, Row]> = {
     view({ kind: "catch_up", state: "aborted" }),
     { pause: "refuse", resume: "refuse", abort: "refuse", approve: "refuse", retry: "apply", rollback: "refuse" },
   ],
+  "aborted while hosts were on their way back": [
+    view({ state: "aborted", returning: 1 }),
+    { pause: "refuse", resume: "refuse", abort: "refuse", approve: "refuse", retry: "refuse", rollback: "apply" },
+  ],
   "aborted, but not the newest": [
     view({ state: "aborted", newest: false }),
     { pause: "refuse", resume: "refuse", abort: "refuse", approve: "refuse", retry: "refuse", rollback: "refuse" },

@@ -24,6 +24,8 @@ export type ControlView = {
   updated: number;
   /** Targets that began and did not succeed. */
   unsuccessful: number;
+  /** Targets on their way back, of a rollback that was aborted: what they have begun they finish. */
+  returning?: number;
 };
 export type ControlAsk = {
   control: ControlName;
@@ -52,6 +54,10 @@ function judgeFinal(view: ControlView, { control }: ControlAsk): Verdict {
   if (control !== "retry" && control !== "rollback") return conflict(`the rollout has ended (${view.state})`);
   if (!view.newest) return conflict("a newer rollout of this fleet exists");
   if (view.kind === "catch_up" && control === "rollback") return conflict(NOTHING_BEHIND);
+  const { returning = 0 } = view;
+  // They would end where they came from, and the rollout would say that it succeeded.
+  if (control === "retry" && returning > 0)
+    return conflict(`${returning} hosts are still on their way back; retry when they have ended`);
   if (control === "retry") return view.unsuccessful > 0 ? APPLY : conflict("every target has succeeded");
   if (view.state === "rolled_back") return conflict("it was rolled back already");
   return view.updated > 0 ? APPLY : conflict("no target was updated");
@@ -73,12 +79,12 @@ const JUDGES: Record<ControlName, Judge> = {
   retry: ({ kind, holds, ending, unsuccessful }) => {
     if (ending !== null) return conflict(`it is ending (${ending})`);
     // A standing catch-up has no end to wait for: hosts that it gave up are tried again while it brings others.
-    if (kind === "change" && !isHeld(holds)) return conflict("retry is possible while it is paused or after it has ended");
+    if (kind === "change" && !isHeld(holds))
+      return conflict("retry is possible while it is paused or after it has ended");
     return unsuccessful > 0 ? APPLY : nothing("no target has failed");
   },
   rollback: ({ ending, updated, kind }) => {
-    if (kind === "catch_up")
-      return conflict(NOTHING_BEHIND);
+    if (kind === "catch_up") return conflict(NOTHING_BEHIND);
     if (ending === "rollback") return nothing("it is rolling back already");
     if (ending === "abort") return conflict("it is being aborted");
     return updated > 0 ? APPLY : conflict("no target was updated");
