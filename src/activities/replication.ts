@@ -59,16 +59,14 @@ export type Summary = {
 
 /** Queues: `releaseStaging` and `pushNode` on `staging-<host>`, `pullNode` and `watchReplication` on `observe`. */
 export function createReplicationActivities(deps: ReplicationDeps) {
+  const wantedSet = rememberSet(deps.pool);
   return withActivityFailures(
     {
-      readGeneration: async (): Promise<{ epoch: string; generation: number }> => {
-        const { epoch, generation } = await rows.readWantedSet(deps.pool);
-        return { epoch, generation };
-      },
+      readGeneration: () => rows.readGeneration(deps.pool),
       /** Step 1: what is wanted now, and the nodes and staging hosts there are. */
       openExecution: (it: Execution & { cause: string }) => openExecution(deps, it),
       /** Steps 2 and 3 for one node: it gets the configuration, then says what it has. */
-      probeNode: (it: Execution & { node: string }) => probeNode(deps, it),
+      probeNode: (it: Execution & { node: string }) => probeNode(deps, it, wantedSet),
       /** Step 4 for this host: copies that the execution proved to be replicated are removed. */
       releaseStaging: (it: Execution) => deps.staging.release({ ...it, minCopies: deps.minCopies }),
       /** Who gets what, as rows. Artifacts that nobody has are fetched again. */
@@ -105,11 +103,27 @@ async function openExecution({ pool }: ReplicationDeps, it: Execution & { cause:
   return { generation, nodes: nodes.map((node) => node.nodeId), holders: await stagingHolders(pool) };
 }
 
-async function probeNode(deps: ReplicationDeps, it: Execution & { node: string }): Promise<Probe> {
+/** The wanted set as it is now. It is read once per generation, whatever the number of nodes that are asked about it. */
+function rememberSet(pool: Pool): () => Promise<rows.WantedSet> {
+  let known: Promise<rows.WantedSet> | undefined;
+  return async () => {
+    const { epoch, generation } = await rows.readGeneration(pool);
+    const before = await known?.catch(() => undefined);
+    if (before?.epoch === epoch && before.generation === generation) return before;
+    known = rows.readWantedSet(pool);
+    return known;
+  };
+}
+
+async function probeNode(
+  deps: ReplicationDeps,
+  it: Execution & { node: string },
+  wantedSet: () => Promise<rows.WantedSet>,
+): Promise<Probe> {
   const { pool } = deps;
   const { node } = it;
   const [wanted, depot, all, holds] = await Promise.all([
-    rows.readWantedSet(pool),
+    wantedSet(),
     rows.depotById(pool, node),
     rows.listDepots(pool),
     holdsOf(pool, it.execution),
@@ -228,7 +242,7 @@ async function watchReplication(deps: ReplicationDeps, it: { generation: number;
     signal.throwIfAborted();
     heartbeat();
     const woken = deps.listener.next(CHANNELS.artifacts, LOOK_EVERY_MS, (payload) => payload === "", signal);
-    const { generation } = await rows.readWantedSet(deps.pool);
+    const { generation } = await rows.readGeneration(deps.pool);
     if (generation !== it.generation) return "generation";
     // who was away a moment ago is not asked again at once
     if (await depotCame(deps, looks > 0)) return "depot";

@@ -66,6 +66,15 @@ export async function registerDepot(db: Db, depot: Registration): Promise<boolea
 
 export type WantedSet = { epoch: string; generation: number; artifacts: string[]; sizes: number[] };
 
+/** The generation of the wanted set: the same epoch and generation are the same set. */
+export async function readGeneration(db: Db): Promise<{ epoch: string; generation: number }> {
+  const { rows } = await db.query<{ epoch: string; generation: number }>(
+    "select i.epoch, c.generation::float8 as generation from installation i cross join artifact_config c",
+  );
+  if (rows[0] === undefined) throw new Error("the installation has no row");
+  return rows[0];
+}
+
 /** The wanted set and its generation, from one snapshot. */
 export async function readWantedSet(db: Db): Promise<WantedSet> {
   const { rows } = await db.query<WantedSet>(
@@ -122,11 +131,16 @@ export async function depotAnswered(
   );
   if (before.rows[0].error !== null)
     await noteHistory(tx, [{ kind: "answering", at: new Date(), node: nodeId, sha256: null, detail: {} }]);
-  await tx.query("delete from copies where node_id = $1", [nodeId]);
+  // only what changed is written: an execution that finds nothing new writes nothing
   await tx.query(
-    `insert into copies (node_id, sha256, disks)
-     select $1, decode(c.sha256, 'hex'), c.disks from jsonb_to_recordset($2::jsonb) as c (sha256 text, disks int)`,
-    [nodeId, JSON.stringify(answer.copies)],
+    `with listed as materialized
+         (select decode(c.sha256, 'hex') as sha256, c.disks from unnest($2::text[], $3::int[]) as c (sha256, disks)),
+       gone as (delete from copies c where c.node_id = $1 and not exists (select from listed l where l.sha256 = c.sha256))
+     insert into copies as c (node_id, sha256, disks)
+     select $1, l.sha256, l.disks from listed l where not exists
+       (select from copies k where k.node_id = $1 and k.sha256 = l.sha256 and k.disks = l.disks and k.seen_at <= now())
+     on conflict (node_id, sha256) do update set disks = excluded.disks, seen_at = now()`,
+    [nodeId, answer.copies.map(({ sha256 }) => sha256), answer.copies.map(({ disks }) => disks)],
   );
   await notify(tx, CHANNELS.artifacts, nodeId);
 }
