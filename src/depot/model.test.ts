@@ -119,23 +119,20 @@ function ofController(s: State, i: 0 | 1): State[] {
   const me = s.controllers[i];
   const give = (change: Partial<Controller>): State => withController(s, i, change);
   const stop: Partial<Controller> = { at: "idle", known: 0, had: 0, isPresent: false };
-  switch (me.at) {
-    case "idle":
-      return [give({ at: "planned", known: s.generation, had: me.staged })];
-    case "planned":
-      if (!takes(s.config, me.known)) return [give(stop)];
-      return [{ ...give({ at: "accepted" }), config: me.known, onDisk: me.known }];
-    case "accepted":
-      if (s.config !== me.known) return [give(stop)];
-      return [give({ at: "listed", isPresent: wants(me.known) && s.hasFile })];
-    case "listed": {
-      const isConfirmed = me.isPresent || !wants(me.known);
-      if (isConfirmed) return [give({ ...stop, ...(me.had !== 0 && me.staged === me.had && { staged: 0 }) })];
-      const isAdmitted = me.had !== 0 && me.staged !== 0 && s.config === me.known;
-      const writers: State["writers"] = i === 0 ? [me.known, s.writers[1]] : [s.writers[0], me.known];
-      return [isAdmitted ? { ...give(stop), writers } : give(stop)];
-    }
+  if (me.at === "idle") return [give({ at: "planned", known: s.generation, had: me.staged })];
+  if (me.at === "planned") {
+    if (!takes(s.config, me.known)) return [give(stop)];
+    return [{ ...give({ at: "accepted" }), config: me.known, onDisk: me.known }];
   }
+  if (me.at === "accepted") {
+    if (s.config !== me.known) return [give(stop)];
+    return [give({ at: "listed", isPresent: wants(me.known) && s.hasFile })];
+  }
+  const isConfirmed = me.isPresent || !wants(me.known);
+  if (isConfirmed) return [give({ ...stop, ...(me.had !== 0 && me.staged === me.had && { staged: 0 }) })];
+  const isAdmitted = me.had !== 0 && me.staged !== 0 && s.config === me.known;
+  const writers: State["writers"] = i === 0 ? [me.known, s.writers[1]] : [s.writers[0], me.known];
+  return [isAdmitted ? { ...give(stop), writers } : give(stop)];
 }
 
 /** Steps to the first loss; `exhausted` when no state is left to look at. */

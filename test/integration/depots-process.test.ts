@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, test } from "vitest";
-import { createDepotClient, type DepotClient } from "../../src/depot/client.ts";
+import { createDepotClient, createDepotReader, type DepotClient } from "../../src/depot/client.ts";
 import { seededChoose } from "../../src/domain/depot/plan-replication.ts";
 import { bytesOf, configOf, digest, OURS, stream, wrongNames } from "../support/depot.ts";
 import { startDepots, TOKENS, type DepotProcess } from "../support/depot-process.ts";
@@ -82,6 +82,30 @@ describe("a depot process", () => {
     expect(await wrongNames(second.disks)).toEqual([]);
   });
 
+  test("keeps copies to the cap of its configuration; a download of a host does not wait for it", async () => {
+    const cap = 2 * 1024 ** 2;
+    group = await startDepots(1, { bandwidth: { out: cap } });
+    const [depot] = group.depots as [DepotProcess];
+    await clientOf(depot).putConfig(configOf(1, [A]), []);
+    await clientOf(depot).put(digest(A), fence, A.length, stream(A));
+    const stop = new AbortController();
+    const copies = { bytes: 0 };
+    const readers = Array.from({ length: 4 }, () => readAgainAndAgain(depot, copies, stop.signal));
+    await expect.poll(() => copies.bytes, { timeout: 30_000 }).toBeGreaterThan(cap / 4);
+    const [fromMs, before] = [performance.now(), copies.bytes];
+    await expect.poll(() => copies.bytes, { timeout: 60_000 }).toBeGreaterThan(before + 4 * cap);
+    // what was on its way when the clock was read, and a quarter of a second that may be caught up
+    const most = ((performance.now() - fromMs) / 1_000 + 0.25) * cap * 1.05 + 4 * 65_536;
+    expect(copies.bytes - before).toBeLessThan(most);
+    const meanwhile = copies.bytes;
+    const install = createDepotReader({ token: TOKENS.read, transferClass: "install" });
+    for (let i = 0; i < 4; i++) await (await install.read(depot.readUrl, digest(A), 0)).body.toArray();
+    // 32 MB went in the time that copies got far less: at their cap it would have been the same
+    expect(copies.bytes - meanwhile).toBeLessThan(A.length * 2);
+    stop.abort();
+    await Promise.all([...readers, install.close()]);
+  });
+
   test("ends on SIGTERM with 0, and leaves nothing half", async () => {
     group = await startDepots(1);
     const [depot] = group.depots as [DepotProcess];
@@ -103,6 +127,20 @@ describe("a depot process", () => {
     await rm(config);
   });
 });
+
+/** Copies as another depot would, until `signal`. */
+async function readAgainAndAgain(depot: DepotProcess, sum: { bytes: number }, signal: AbortSignal): Promise<void> {
+  const reader = createDepotReader({ token: TOKENS.read });
+  while (!signal.aborted) {
+    try {
+      const { body } = await reader.read(depot.readUrl, digest(A), 0, signal);
+      for await (const piece of body) sum.bytes += (piece as Buffer).length;
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+  await reader.close();
+}
 
 /** Sends the beginning of a put and then lets the node be ended. */
 async function cutPut(depot: DepotProcess, bytes: Buffer, end: () => Promise<void>): Promise<void> {

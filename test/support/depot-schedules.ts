@@ -111,7 +111,9 @@ class World {
         lookEveryMs: FOREVER_MS,
         nowMs: () => this.clock.ms,
         sleep: untilAborted,
-        pace: async () => void (await nextTurn()),
+        pace: async () => {
+          await nextTurn();
+        },
       },
       ...(this.isUnlocked && { locking: unlocked() }),
     });
@@ -430,10 +432,11 @@ async function settle(world: World): Promise<void> {
   const wanted = [...world.database.wanted].toSorted();
   for (const disk of world.numbers()) {
     const there = world.disks.names(disk, "artifacts").toSorted();
-    if (there.join() !== wanted.join()) world.tell(`disk ${disk} has ${there.map(name)} of ${wanted.map(name)}`);
+    if (there.join() !== wanted.join())
+      world.tell(`disk ${disk} has ${there.map(name).join()} of ${wanted.map(name).join()}`);
     for (const folder of ["tmp", "trash"]) {
       const left = world.disks.names(disk, folder);
-      if (left.length > 0) world.tell(`disk ${disk} keeps ${folder}/${left}`);
+      if (left.length > 0) world.tell(`disk ${disk} keeps ${folder}/${left.join()}`);
     }
   }
   for (const { staged } of world.controllers) if (staged.size > 0) world.tell("staging is not released");
