@@ -1,6 +1,6 @@
 /** Who holds a port that supervisor or new collector will open; looked up before the supervisor is stopped. */
 import { parse } from "yaml";
-import { listeningPorts, type ListeningPort } from "../domain/update/listening-ports.ts";
+import { listeningPorts, METRICS_PORT, type ListeningPort } from "../domain/update/listening-ports.ts";
 import { readForeignFile } from "./files.ts";
 import { judgePorts } from "./host/judge-ports.ts";
 import { findHolders } from "./host/ports.ts";
@@ -15,14 +15,16 @@ export type PortProblemDeps = {
 };
 
 export function portProblemOf({ effectiveConfig, service, isOurs }: PortProblemDeps) {
-  return async (): Promise<string | undefined> =>
-    judgePorts({
-      holders: await findHolders(),
+  return async (): Promise<string | undefined> => {
+    const wanted = await wantedPorts(effectiveConfig);
+    return judgePorts({
+      holders: await findHolders(new Set([METRICS_PORT, ...wanted.map(({ port }) => port)])),
       processes: await listProcesses(),
-      wanted: await wantedPorts(effectiveConfig),
+      wanted,
       supervisorPid: await service.supervisorPid(),
       isOurs,
     });
+  };
 }
 
 /** None before the supervisor has written a configuration, or where it is not valid: then `validate` has the word. */

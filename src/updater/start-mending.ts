@@ -121,7 +121,7 @@ async function strangerProblem(said: string, deps: StartMendingDeps): Promise<st
   const ports = new Set(Array.from(`${said}\n${agentLog}`.matchAll(PORT_IN_USE), ([, port]) => Number(port)));
   if (said.includes(NEVER_CONNECTED)) ports.add(METRICS_PORT);
   if (ports.size === 0) return undefined;
-  const strangers = (await deps.holders()).filter(
+  const strangers = (await deps.holders(ports)).filter(
     ({ port, on, process }: PortHolder) => ports.has(port) && on !== "other" && !deps.isCollector(process),
   );
   if (strangers.length === 0) return undefined;

@@ -2,49 +2,53 @@
  * Who listens on the ports of this machine. Who holds one that the supervisor or its collector needs keeps them from
  * starting, often with an error that names something else.
  */
-import { readdir, readFile, readlink } from "node:fs/promises";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
 import { listProcesses, runPlainly, type HostProcess } from "./processes.ts";
 import { findWindowsHolders } from "./windows-processes.ts";
 
 /** `on`: every address of the machine, the loopback one, or another. */
 export type PortHolder = { port: number; on: "any" | "loopback" | "other"; process: HostProcess };
-/** Whoever listens; of processes that can be seen. */
-export type FindHolders = () => Promise<PortHolder[]>;
+/** Whoever listens, on one of `ports` or on any; of processes that can be seen. */
+export type FindHolders = (ports?: ReadonlySet<number>) => Promise<PortHolder[]>;
 
 /** By `/proc` or PowerShell; on other systems nobody is found, and the supervisor's own error has to do. */
-export const findHolders: FindHolders = async () => {
-  if (process.platform === "win32") return await findWindowsHolders(runPlainly);
+export const findHolders: FindHolders = async (ports) => {
+  const isAsked = ({ port }: { port: number }) => ports?.has(port) ?? true;
+  if (process.platform === "win32") return (await findWindowsHolders(runPlainly)).filter(isAsked);
   if (process.platform !== "linux") return [];
-  const tables = await Promise.all(["tcp", "tcp6"].map(async (name) => await readTable(`/proc/net/${name}`)));
-  const byInode = new Map(tables.flatMap(listenersOf).map(({ inode, ...listener }) => [inode, listener]));
-  const held = await Promise.all((await listProcesses()).map(async (it) => await portsOf(it, byInode)));
-  return held.flat();
+  const tables = ["tcp", "tcp6"].map((name) => readTable(`/proc/net/${name}`));
+  const listeners = tables.flatMap(listenersOf).filter(isAsked);
+  if (listeners.length === 0) return [];
+  const byInode = new Map(listeners.map(({ inode, ...listener }) => [inode, listener]));
+  return (await listProcesses()).flatMap((it) => portsOf(it, byInode));
 };
 
-const VISIBLE = ["ENOENT", "ESRCH", "EACCES", "EPERM"];
+/** Codes of what is not there, or not for us. */
+const NOT_OURS = ["ENOENT", "ESRCH", "EACCES", "EPERM"];
 
 /** Empty where the machine has no such protocol. */
-async function readTable(path: string): Promise<string> {
-  return await readFile(path, "utf8").catch((error: unknown) => otherwise(error, ""));
-}
+const readTable = (path: string): string => visible(() => readFileSync(path, "utf8"), "");
 
 type Listener = Pick<PortHolder, "port" | "on">;
 
-async function portsOf(process: HostProcess, byInode: ReadonlyMap<string, Listener>): Promise<PortHolder[]> {
+/** At once and not by promises, as processes are read: a machine has tens of thousands of open files. */
+function portsOf(process: HostProcess, byInode: ReadonlyMap<string, Listener>): PortHolder[] {
   const folder = `/proc/${process.pid}/fd`;
-  const names = await readdir(folder).catch((error: unknown) => otherwise<string[]>(error, []));
-  const targets = await Promise.all(
-    names.map(async (name) => await readlink(`${folder}/${name}`).catch((error: unknown) => otherwise(error, ""))),
-  );
+  const names = visible(() => readdirSync(folder), []);
+  const targets = names.map((name) => visible(() => readlinkSync(`${folder}/${name}`), ""));
   const held = targets.flatMap((target) => byInode.get(/^socket:\[(\d+)\]$/.exec(target)?.[1] ?? "") ?? []);
   return [...new Map(held.map((it) => [`${it.on} ${it.port}`, it])).values()].map((it) => ({ ...it, process }));
 }
 
 /** A process that ended meanwhile, or that only another account may look at, holds nothing that we can tell. */
-function otherwise<T>(error: unknown, value: T): T {
-  if (VISIBLE.includes(String((error as NodeJS.ErrnoException).code))) return value;
-  throw error;
+function visible<T>(look: () => T, otherwise: T): T {
+  try {
+    return look();
+  } catch (error) {
+    if (NOT_OURS.includes(String((error as NodeJS.ErrnoException).code))) return otherwise;
+    throw error;
+  }
 }
 
 const LISTEN = "0A";

@@ -4,7 +4,7 @@
  * run from, and ended by pid; a pid counts only together with its start time, since ids are used again.
  */
 import { execFile } from "node:child_process";
-import { readdir, readFile, readlink } from "node:fs/promises";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import platformPath from "node:path";
 import { promisify } from "node:util";
 import { StepError } from "../../domain/update/step-error.ts";
@@ -28,16 +28,19 @@ export const runPlainly: RunCommand = async (file, args, timeoutMs) =>
 export async function listProcesses(): Promise<HostProcess[]> {
   if (process.platform === "win32") return await listWindowsProcesses(runPlainly);
   if (process.platform !== "linux") return await listByPs();
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  return (await Promise.all(pids.map(async (pid) => await inspect(Number(pid))))).flatMap((one) => one ?? []);
+  return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? (inspect(Number(name)) ?? []) : []));
 }
 
-async function inspect(pid: number): Promise<HostProcess | undefined> {
+/**
+ * Read at once and not by promises: the kernel answers from memory, and hundreds of reads that are on their way at the same
+ * time, with 64 KiB each for a file whose size is not known, would be most of what this program ever needs.
+ */
+function inspect(pid: number): HostProcess | undefined {
   let stat: string;
   let command: string;
   try {
-    stat = await readFile(`/proc/${pid}/stat`, "utf8");
-    command = await readFile(`/proc/${pid}/cmdline`, "utf8");
+    stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    command = readFileSync(`/proc/${pid}/cmdline`, "utf8");
   } catch (error) {
     if (["ENOENT", "ESRCH", "EACCES", "EPERM"].includes(String((error as NodeJS.ErrnoException).code)))
       return undefined;
@@ -46,7 +49,7 @@ async function inspect(pid: number): Promise<HostProcess | undefined> {
   // the second field is the name in parentheses and may hold anything; then state, parent, …, field 22 the start time
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (fields[0] === "Z" || fields[0] === "X" || fields[19] === undefined) return undefined;
-  const executable = await readlink(`/proc/${pid}/exe`).catch(() => ""); // of another account: not ours to see
+  const executable = executableOf(pid);
   return {
     pid,
     parent: Number(fields[1]),
@@ -54,6 +57,14 @@ async function inspect(pid: number): Promise<HostProcess | undefined> {
     args: command.split("\0").slice(0, -1),
     executable: executable.replace(/ \(deleted\)$/, ""),
   };
+}
+
+function executableOf(pid: number): string {
+  try {
+    return readlinkSync(`/proc/${pid}/exe`);
+  } catch {
+    return ""; // of another account: not ours to see
+  }
 }
 
 async function listByPs(): Promise<HostProcess[]> {
