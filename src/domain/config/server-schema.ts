@@ -32,8 +32,7 @@ const proxies = z.union(
 const section = <S extends z.ZodRawShape>(shape: S) => z.strictObject(shape);
 
 /** Where the upstream collector's releases lie, and the feed that announces them. */
-export const UPSTREAM_RELEASES =
-  "https://github.com/open-telemetry/opentelemetry-collector-releases/releases/download";
+export const UPSTREAM_RELEASES = "https://github.com/open-telemetry/opentelemetry-collector-releases/releases/download";
 export const UPSTREAM_FEED = "https://github.com/open-telemetry/opentelemetry-collector-releases/releases.atom";
 
 export const serverSchema = z.strictObject({
