@@ -5,8 +5,8 @@ import { releasesOf } from "./replication-history.ts";
 
 /** Wanted digests with their size, and each node with the number of its disks that are well. */
 const WANTED = `
-  w as (select sha256, min(size_bytes)::float8 as bytes from artifacts where wanted group by sha256),
-  nodes as (select node_id, execution, state, answered_at is not null and error is null as answers,
+  w as materialized (select sha256, min(size_bytes)::float8 as bytes from artifacts where wanted group by sha256),
+  nodes as materialized (select node_id, state, answered_at is not null and error is null as answers,
       greatest(1, (select count(*) from jsonb_array_elements(disks) d where d->>'state' = 'ok'))::int as of
     from depots where state <> 'removed')`;
 

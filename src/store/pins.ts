@@ -5,7 +5,6 @@ import type { Db } from "./database.ts";
 import { appendEvent } from "./events.ts";
 import type { ReleaseName } from "./releases.ts";
 
-export type Pin = { by: string; reason: string; at: Date; until: Date | null };
 export type PinChange = { changed: boolean; archives: number };
 
 /** The row of a release, locked until the transaction ends, so that it is not pinned and removed at once. */

@@ -9,30 +9,13 @@ import {
   type Happened,
   type ReplicationWord,
 } from "../domain/artifact/replication-word.ts";
-import type { NodeStatus } from "../domain/depot/node-status.ts";
+import type { FindingKind, NodeStatus } from "../domain/depot/node-status.ts";
 import type { Db } from "./database.ts";
 import { appendEvent } from "./events.ts";
 import { noteNotification } from "./notifications.ts";
 
-export const HISTORY_KINDS = [
-  "degraded",
-  "partial",
-  "lost",
-  "unreachable",
-  "replicated",
-  "healed",
-  "corrupt",
-  "missing",
-  "unreadable",
-  "repaired",
-  "silent",
-  "answering",
-  "draining",
-  "undrained",
-  "removed",
-  "deleted",
-] as const satisfies readonly (Happened | string)[];
-export type HistoryKind = (typeof HISTORY_KINDS)[number];
+/** Of an artifact as `whatHappened` says; of a copy on a node; of a node. */
+export type HistoryKind = Happened | FindingKind | "silent" | "answering" | "draining" | "undrained" | "removed";
 export type HistoryEntry = {
   kind: HistoryKind;
   at: Date;
@@ -80,21 +63,26 @@ export async function readHistory(
  * node's trouble, and shown there.
  */
 const COUNTS = `
-  with nodes as (
+  with nodes as materialized (
     select node_id, state, answered_at is not null and error is null as answers,
       greatest(1, (select count(*) from jsonb_array_elements(disks) d where d->>'state' = 'ok'))::int as of
     from depots where state <> 'removed'),
-  digests as (
-    select distinct sha256 from artifacts where wanted and ($1::text[] is null or encode(sha256, 'hex') = any($1)))
-  select encode(w.sha256, 'hex') as sha256,
-    count(*) filter (where n.answers and c.disks > 0)::int as have,
-    count(*) filter (where n.answers and n.state = 'active' and coalesce(c.disks, 0) < n.of)::int as lacking,
-    count(*) filter (where not n.answers and c.disks > 0)::int as silent,
-    (select count(*)::int from staging s where s.sha256 = w.sha256) as staged,
-    (select count(*)::int from replication_work k join replication_executions x on x.id = k.execution
-      where x.state = 'running' and k.state = 'pending' and k.sha256 = w.sha256) as pending
-  from digests w left join nodes n on true left join copies c on c.node_id = n.node_id and c.sha256 = w.sha256
-  group by w.sha256 order by w.sha256`;
+  digests as materialized (
+    select distinct sha256 from artifacts where wanted and ($1::text[] is null or encode(sha256, 'hex') = any($1))),
+  held as materialized (
+    select c.sha256, count(*) filter (where n.answers)::int as have,
+      count(*) filter (where n.answers and n.state = 'active' and c.disks >= n.of)::int as whole,
+      count(*) filter (where not n.answers)::int as silent
+    from copies c join nodes n using (node_id) where c.disks > 0 and c.sha256 in (select sha256 from digests)
+    group by c.sha256),
+  coming as materialized (
+    select k.sha256, count(*)::int as pending from replication_work k join replication_executions x on x.id = k.execution
+    where x.state = 'running' and k.state = 'pending' group by k.sha256)
+  select encode(w.sha256, 'hex') as sha256, coalesce(h.have, 0) as have,
+    (select count(*) from nodes where answers and state = 'active')::int - coalesce(h.whole, 0) as lacking,
+    coalesce(h.silent, 0) as silent, coalesce(m.pending, 0) as pending,
+    (select count(*)::int from staging s where s.sha256 = w.sha256) as staged
+  from digests w left join held h using (sha256) left join coming m using (sha256) order by w.sha256`;
 
 /** Of wanted digests: all, or those named. */
 export async function copyCounts(db: Db, only?: readonly string[]): Promise<Map<string, CopyCounts>> {

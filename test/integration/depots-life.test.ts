@@ -147,7 +147,7 @@ describe("over real depots", () => {
   test("a drained depot serves, gets nothing new, leaves by itself; it comes back and has everything again", async () => {
     await world.fetch(await world.publish("0.1.0"));
     await world.until("four copies", async () => (await holders("0.1.0")).length === 4);
-    // the others are away: nothing is safe elsewhere while it drains, and it stays
+    // one of the others dies meanwhile: those that answer decide
     await transaction(world.pool, (tx) => drainDepot(tx, "depot-4", BY, new Date()));
     await world.depots[0]?.kill();
     await world.fetch(await world.publish("0.2.0"));

@@ -61,7 +61,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constantFrom("begin", "end"), need: fc.constantFrom(...NEEDS), release: fc.nat(2) }),
   fc.record({ do: fc.constant("roll back"), release: fc.nat(2) }),
   fc.record({ do: fc.constant("pass"), days: fc.nat(45) }),
-  fc.record({ do: fc.constant("look") }),
+  fc.record({ do: fc.constantFrom("look", "remove") }),
 );
 
 test("nothing that is needed is ever removed, whatever the order: choose, roll out, roll back, pin, unpin", () => {
@@ -96,6 +96,9 @@ function createWorld() {
       if (it.needs.size > 0) it.neededAt = now;
       it.unneededSinceMs = it.needs.size > 0 ? null : (it.unneededSinceMs ?? now);
     }
+  };
+  // some time after a look, as everything may have changed meanwhile
+  const remove = (): void => {
     const there = releases.filter((it) => it.there).map(factsOf);
     for (const { version } of chooseExpired(there, now, { keepForMs: KEEP, atOnce: 1 }).chosen) {
       const gone = releases.find((it) => it.version === version);
@@ -109,6 +112,7 @@ function createWorld() {
       const release = releases[it.release ?? 0];
       if (it.do === "pass") now += (it.days ?? 0) * DAY;
       if (it.do === "look") look();
+      if (it.do === "remove") remove();
       if (it.do === "begin" && release?.there === true) release.needs.add(it.need ?? "");
       if (it.do === "end") release?.needs.delete(it.need ?? "");
       // the way back becomes what runs, what ran becomes the way back: both stay needed

@@ -60,6 +60,8 @@ export function retentionText(decision: Retention, day: (ms: number) => string):
       return `nobody needs it since ${day(decision.sinceMs)}; it stays until ${day(decision.untilMs)}`;
     case "delete":
       return `nobody needs it since ${day(decision.sinceMs)}; the next run removes it`;
+    default:
+      return decision satisfies never;
   }
 }
 

@@ -20,6 +20,8 @@ create table replication_words (
 -- what nodes must not drop by a mistake, and what was dropped on purpose; null: an execution of an earlier version
 alter table replication_executions add column held text[];
 alter table replication_executions add column released text[];
+-- who has a digest is asked as often as what a node has
+create index copies_by_digest on copies (sha256);
 -- what a node found on its disks: how far its list of findings was read, and of which of its lives
 alter table depots add column findings_read jsonb;
 -- since when, by whom and why it drains
