@@ -52,6 +52,8 @@ export function explainAgent(agent: AgentDetailView, now: Date): Because[] {
   const health = healthOf(agent);
   if (agent.healthy && !health.ok) lines.push({ what: "it says healthy and is not", why: health.because });
   if (agent.wantedVersion !== null) lines.push(versionLine(agent, agent.wantedVersion));
+  else if (agent.leftCode !== null)
+    lines.push({ what: "it is left as it is", why: `${agent.leftNote} (${agent.leftCode})` });
   if (agent.offer !== null) lines.push(offerLine(agent.offer));
   if (agent.phase !== null)
     lines.push({
@@ -74,12 +76,19 @@ const shown = (paths: readonly string[]): string =>
 const article = (kind: AgentDetailView["kind"]): string =>
   kind === "collector" ? "a collector" : `an ${kind}${kind === "unknown" ? " agent" : ""}`;
 
+/** What keeps it as it is, with the code; empty when nothing does. */
+const leftText = ({ leftCode, leftNote }: AgentView): string =>
+  leftCode === null ? "" : `it is left as it is: ${leftNote} (${leftCode})`;
+
 const versionLine = (agent: AgentDetailView, wanted: string): Because =>
   agent.version === wanted
     ? { what: `it runs ${wanted}`, why: "Git wants it, and the collector itself reports it" }
     : {
         what: `it runs ${agent.version === "" ? "an unknown version" : agent.version}, Git wants ${wanted}`,
-        why: agent.offer === null ? "nothing is offered now: its rollout or catch-up decides when" : "an offer is open",
+        why:
+          agent.offer !== null
+            ? "an offer is open"
+            : leftText(agent) || "nothing is offered now: its rollout or catch-up decides when",
       };
 
 const offerLine = (offer: NonNullable<AgentDetailView["offer"]>): Because => ({
@@ -101,7 +110,7 @@ export function whyNow(agent: AgentView, now: Date): string {
   if (CONFIG_TROUBLE.includes(config.state)) return `configuration ${config.state}: ${config.text}`;
   if (agent.offer !== null) return offerLine(agent.offer).what;
   if (agent.wantedVersion !== null && agent.wantedVersion !== agent.version)
-    return `Git wants ${agent.wantedVersion}; nothing is offered now`;
+    return `Git wants ${agent.wantedVersion}; ${leftText(agent) || "nothing is offered now"}`;
   if (agent.drift !== null && agent.drift.length > 0)
     return `runs something else than it was sent: ${shown(agent.drift)}`;
   return agent.fleet === null ? `unassigned: ${agent.fleetReason}` : "as wanted";

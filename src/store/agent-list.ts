@@ -40,6 +40,9 @@ export type AgentView = {
   wantedVersion: string | null;
   wantedConfig: string | null;
   renderError: string | null;
+  /** Why the planner leaves it as it is; null: nothing keeps it from moving. */
+  leftCode: string | null;
+  leftNote: string;
   offer: {
     kind: "package" | "config" | "withdraw";
     version: string | null;
@@ -86,6 +89,7 @@ const VIEW = `a.uid, a.kind, a.kind_reason as "kindReason", a.host_name as "host
   case a.kind when 'collector' then u.attributes when 'updater' then a.attributes end as "updaterAttributes",
   case a.kind when 'collector' then u.package_status when 'updater' then a.package_status end as package, w.fleet, coalesce(w.fleet_reason, 'not planned yet') as "fleetReason",
   w.version as "wantedVersion", encode(w.config_hash, 'hex') as "wantedConfig", w.render_error as "renderError",
+  w.left_code as "leftCode", coalesce(w.left_note, '') as "leftNote",
   case when o.id is null then null else jsonb_build_object('kind', o.kind, 'version', o.version, 'openedAt', o.opened_at,
     'sentAt', o.sent_at) end as offer,
   p.phase, p.since as "phaseSince",
