@@ -67,6 +67,38 @@ test("beyond places and queue a reader is told to come again; a host finds a pla
   expect(await statusOf(readUrl, "instal")).toEqual([400, undefined]);
 });
 
+test("while copies have used up the bandwidth, a download of a host goes on as if there were no cap, and is charged", async () => {
+  const charged = { bytes: 0 };
+  const waiting = Promise.withResolvers<void>();
+  const usedUp = {
+    take: (_bytes: number, signal: AbortSignal) =>
+      new Promise<void>((_, reject) => {
+        waiting.resolve();
+        signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+      }),
+    charge: (bytes: number) => void (charged.bytes += bytes),
+    slice: 65_536,
+  };
+  const { readUrl } = await given({ outlet: usedUp });
+  const copies = createDepotReader({ token: READ });
+  const gone = new AbortController();
+  const copy = copies.read(readUrl, a, 0, gone.signal).then(
+    () => "came",
+    () => "waited", // not even its first byte went out
+  );
+  await waiting.promise;
+  const installs = createDepotReader({ token: READ, transferClass: "install" });
+  cleanups.push(
+    () => installs.close(),
+    () => copies.close(),
+  );
+  const { body } = await installs.read(readUrl, a, 0);
+  expect(Buffer.concat(await body.toArray()).equals(A)).toBe(true);
+  expect(charged.bytes).toBe(A.length);
+  gone.abort();
+  expect(await copy).toBe("waited");
+}, 60_000);
+
 test("a reader that takes next to nothing is cut", async () => {
   const clock = { ms: 0 };
   const { readUrl } = await given({
