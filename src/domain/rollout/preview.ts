@@ -64,8 +64,8 @@ export type FleetPreview = {
 
 export function previewFleet(input: PreviewInput): FleetPreview {
   const now = planFleet(input.plan);
-  const { outcome, because, then } = judgeOutcome(input.plan, now, input.held);
-  const targets = then.action.do === "create" ? then.action.targets : [];
+  const { outcome, because, follows } = judgeOutcome(input.plan, now, input.held);
+  const targets = follows.action.do === "create" ? follows.action.targets : [];
   const refused = targets.flatMap((target) => {
     const why = whyNotOffered(input, target);
     return why === undefined ? [] : [{ host: target.host, hostName: target.hostName, ...why }];
@@ -90,9 +90,9 @@ export function previewFleet(input: PreviewInput): FleetPreview {
     endsMs: waves.findLast(({ size }) => size > 0)?.endsMs ?? null,
     withoutWayBack: targets.filter(({ wayBack }) => wayBack !== "yes"),
     refused,
-    leftOut: then.leftOut,
+    leftOut: follows.leftOut,
     joiners: now.joiners.length,
-    catchUp: then.catchUp.length,
+    catchUp: follows.catchUp.length,
     held: outcome === "held" ? input.held : null,
   };
 }
@@ -109,10 +109,10 @@ function judgeOutcome(
   plan: PlanInput,
   now: FleetPlan,
   held: PreviewInput["held"],
-): { outcome: Outcome; because: string; then: FleetPlan } {
+): { outcome: Outcome; because: string; follows: FleetPlan } {
   const { action } = now;
   if (action.do === "create")
-    return { outcome: "rollout", because: "the commit changes what hosts should have", then: now };
+    return { outcome: "rollout", because: "the commit changes what hosts should have", follows: now };
   const isNew = now.changeKey !== plan.state.plannedKey;
   if (plan.active !== null && isNew) {
     const after = planFleet({
@@ -122,13 +122,13 @@ function judgeOutcome(
     });
     const n = plan.active.n;
     return action.do === "supersede"
-      ? { outcome: "supersedes", because: `rollout ${n} takes no new host, then this follows`, then: after }
-      : { outcome: "waits", because: `rollout ${n} ends first`, then: after };
+      ? { outcome: "supersedes", because: `rollout ${n} takes no new host, then this follows`, follows: after }
+      : { outcome: "waits", because: `rollout ${n} ends first`, follows: after };
   }
   const because = action.do === "nothing" ? action.because : "";
   if (!isNew && isHeldChange(plan.newest, now.changeKey))
-    return { outcome: "held", because: held?.because ?? because, then: now };
-  return { outcome: "nothing", because, then: now };
+    return { outcome: "held", because: held?.because ?? because, follows: now };
+  return { outcome: "nothing", because, follows: now };
 }
 
 function whyNotOffered({ hostOf, distribution }: PreviewInput, target: PlanTarget): Refusal | undefined {
