@@ -264,7 +264,8 @@ describe("a download", () => {
     // who only asks how large it is takes no place
     expect((await get(token(), {}, undefined, "HEAD")).status).toBe(200);
     await Promise.all(held.map((one) => one.arrayBuffer()));
-    await expect.poll(async () => (await get(token(), { range: "bytes=0-0" })).status).toBe(206);
+    const again = async () => (await get(token(), { range: "bytes=0-0" })).status;
+    await expect.poll(again, { timeout: 60_000 }).toBe(206);
   });
 
   test("goes on from another depot when one dies in the middle; with none left it is told to wait", async () => {
