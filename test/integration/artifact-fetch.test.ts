@@ -19,7 +19,8 @@ beforeAll(async () => {
     const at = before.findIndex(({ end }) => path.endsWith(end));
     if (at >= 0) {
       const [answer] = before.splice(at, 1);
-      return void response.writeHead(answer?.status ?? 500).end();
+      response.writeHead(answer?.status ?? 500).end();
+      return;
     }
     createReadStream(`${world.mirror}${path}`)
       .on("error", () => void response.writeHead(404).end())
