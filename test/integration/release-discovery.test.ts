@@ -382,7 +382,7 @@ describe("a notice", () => {
     answer = mirror(["0.163.0"]);
     await look();
     const listed = await ctl("notices", "list");
-    const [{ id = "" } = {}] = (await notices()).items;
+    const id = (await notices()).items[0]?.id ?? "";
     expect(listed.out).toBe(
       `ID${" ".repeat(Math.max(id.length, 2) - 2)}  SINCE                 STATE  KIND               WHAT\n` +
         `${id.padEnd(2)}  2026-11-29 02:14:07Z  open   release_available  otelcol-contrib 0.163.0 is out; fleet demo is at 0.162.0\n` +
