@@ -87,13 +87,14 @@ async function takeAll(files: readonly File[]): Promise<{ put: number; copy: num
 }
 
 async function withDepots<T>(count: number, work: (depots: Depots, clients: DepotClient[]) => Promise<T>): Promise<T> {
-  const { depots, remove } = await startDepots(count, { slots: 64 });
+  const started = await startDepots(count, { slots: 64 });
+  const { depots } = started;
   const clients = depots.map((depot) => createDepotClient(depot, { tokens: TOKENS, idleTimeoutMs: 120_000 }));
   try {
     return await work(depots, clients);
   } finally {
     await Promise.all(clients.map((client) => client.close()));
-    await remove();
+    await started.remove();
   }
 }
 

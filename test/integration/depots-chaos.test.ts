@@ -17,6 +17,6 @@ afterAll(async () => {
 });
 
 // schedules of one node have their own tests
-test.each(SCENARIOS.filter(({ name }) => name !== "controllers"))("$name: a run ends as it may", async ({ run }) => {
-  expect(await run(stage, 1)).toBeDefined();
+test.each(SCENARIOS.filter(({ name }) => name !== "controllers"))("$name: a run ends as it may", async (scenario) => {
+  expect(await scenario.run(stage, 1)).toBeDefined();
 });

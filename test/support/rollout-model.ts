@@ -43,6 +43,7 @@ export function expected(control: Control, at: Seen, hasReason: boolean): Expect
       if (at.ending !== null || !held) return "refuse";
       return at.unsuccessful > 0 ? "apply" : "nothing";
     case "rollback":
+    default:
       if (at.ending === "rollback") return "nothing";
       return at.ending === null && at.updated > 0 ? "apply" : "refuse";
   }
@@ -66,6 +67,7 @@ export function mustHold(control: Control, before: Seen, after: Seen): string | 
     case "retry":
       return wrong(after.ending === null && !isFinal(after.state), "it runs again");
     case "rollback":
+    default:
       return wrong(
         after.ending === "rollback" && ["rolling_back", "rolled_back"].includes(after.state),
         "it goes back",

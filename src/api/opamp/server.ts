@@ -219,6 +219,6 @@ async function closeAll(connections: ReadonlySet<Connection>): Promise<void> {
   const cut = setTimeout(() => {
     for (const connection of all) connection.cut();
   }, CLOSE_MS);
-  await Promise.all(all.map((it) => (it instanceof WebSocketConnection ? it.whenGone() : undefined)));
+  await Promise.all(all.filter((it) => it instanceof WebSocketConnection).map((it) => it.whenGone()));
   clearTimeout(cut);
 }

@@ -161,7 +161,7 @@ const hostOf = (it: AnyHost, i: number): PlanHost => ({
   wayBack: "yes",
   hasFailed: it.hasFailed,
   supersededBy: it.superseded ? "other" : null,
-  openIn: it.openIn as PlanHost["openIn"],
+  openIn: it.openIn,
   isTarget: it.isTarget,
 });
 const KEYS = ["k1", "k2", null] as const;
@@ -183,10 +183,7 @@ const anyInput = fc
     allowDowngrade: it.allowDowngrade,
     hosts: it.hosts.map(hostOf),
     state: { changeKey: it.changeKey, plannedKey: it.plannedKey, seenCommit: it.seenCommit },
-    active:
-      it.active === null
-        ? null
-        : { n: 1, wantedKey: it.activeKey, ending: null, onNewChange: it.active as "supersede" | "queue" },
+    active: it.active === null ? null : { n: 1, wantedKey: it.activeKey, ending: null, onNewChange: it.active },
     newest: it.newest === null ? null : { wantedKey: it.activeKey, state: it.active === null ? it.newest : "running" },
     proven: it.proven === null ? null : () => it.proven,
     order: (uid) => createHash("sha256").update(`f/${uid}`).digest("hex"),

@@ -86,15 +86,16 @@ const INTERPRETER = /^(?:node|sh|bash|dash|ash|busybox|python3?)$/;
 export function isCollectorOf(
   installDir: string,
   binary: string,
-  { sep, basename }: Pick<typeof platformPath, "sep" | "basename"> = platformPath,
+  path: Pick<typeof platformPath, "sep" | "basename"> = platformPath,
 ): (it: HostProcess) => boolean {
+  const { sep } = path;
   // Windows keeps the case of a path and does not care for it
-  const plain = (path: string) => (sep === "\\" ? path.toLowerCase() : path);
+  const plain = (name: string) => (sep === "\\" ? name.toLowerCase() : name);
   const below = ["versions", "current", "bin"].map((name) => plain(`${installDir}${sep}${name}${sep}`));
-  const isOurs = (path = "") =>
-    plain(basename(path)) === plain(binary) && below.some((folder) => plain(path).startsWith(folder));
+  const isOurs = (file = "") =>
+    plain(path.basename(file)) === plain(binary) && below.some((folder) => plain(file).startsWith(folder));
   return ({ args, executable }) =>
-    isOurs(executable) || isOurs(args[0]) || (INTERPRETER.test(basename(args[0] ?? "")) && isOurs(args[1]));
+    isOurs(executable) || isOurs(args[0]) || (INTERPRETER.test(path.basename(args[0] ?? "")) && isOurs(args[1]));
 }
 
 /** Whether a process was started by this very command line, with or without an interpreter in front. */
