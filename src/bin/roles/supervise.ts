@@ -57,6 +57,8 @@ export async function supervise({ program, args, log, drainTimeoutMs }: Options)
       const startedAt = performance.now();
       const child = spawn(process.execPath, [program, ...args, "--roles", role], {
         stdio: ["ignore", "inherit", "inherit", "ipc"],
+        // Ctrl-C on a terminal reaches the whole group: it would be a second signal beside ours
+        detached: true,
       });
       children.set(role, child);
       const { code, signal } = await ended(child);
