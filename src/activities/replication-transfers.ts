@@ -164,11 +164,18 @@ async function waitForSource(
     const late = performance.now() - since > PLANNED_SOURCE_MS;
     if (other !== undefined && (!comes || tried.has(row.source ?? "") || late))
       return usable.find((source) => source.id === other) as { id: string; readUrl: string };
-    const somebodyWill = works.some((one) => one.nodeId !== task.node && one.state === "pending");
-    if (usable.length === 0 && !somebodyWill) throw failure("no_source", { sha256: row.sha256 });
+    if (usable.length === 0 && !mayCome(task.node, works, have.length > 0 && !late))
+      throw failure("no_source", { sha256: row.sha256 });
     await changed;
   }
 }
+
+/**
+ * Whether somebody else is still to get it: by a put, or by a copy while there are `sources` for copies. Copies without a
+ * source would wait for each other for ever.
+ */
+const mayCome = (me: string, works: readonly rows.WorkRow[], sources: boolean): boolean =>
+  works.some((one) => one.nodeId !== me && one.state === "pending" && (one.kind === "put" || sources));
 
 async function waitForJob(client: DepotClient, id: string): Promise<{ disks: number; bytes: number }> {
   for (;;) {

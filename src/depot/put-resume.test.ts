@@ -40,12 +40,15 @@ test("a put that was cut is gone on with after the bytes that arrived", async ()
   expect(await wrongNames(it.folders)).toEqual([]);
 });
 
-test("bytes that came before a cut count, also those that the disks did not have yet", async () => {
+test.each([
+  ["those that the disks did not have yet", "append"],
+  ["those that came before the node had looked at its disks", "sizeOf"],
+])("bytes that came before a cut count, also %s", async (_, waitsAt) => {
   // writes wait until the connection is gone
   const [writing, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let slow = false;
   await it.restart(async (operation) => {
-    if (!slow || operation !== "append") return;
+    if (!slow || operation !== waitsAt) return;
     writing.resolve();
     await gone.promise;
   });

@@ -5,7 +5,7 @@
 import type { Readable } from "node:stream";
 import { setTimeout as timeout } from "node:timers/promises";
 import { FLOOR, type Floor } from "../domain/depot/trickle.ts";
-import { catchBody } from "./catch-body.ts";
+import { catchBody, type Caught } from "./catch-body.ts";
 import type { DiskStore } from "./disk-store.ts";
 import { drainInto, drainSource, sourceOf, type Drain, type ReadSource } from "./drain.ts";
 import { createFlights, type Flying } from "./flights.ts";
@@ -63,8 +63,10 @@ export function createTransfers(deps: Deps): Transfers {
   return {
     put: (landing, body, offset = 0) => {
       const running = flights.running(landing.sha256);
-      if (running === undefined)
-        return flights.begin(landing.sha256, (flying) => receive(all, landing, { body, offset }, flying)).done;
+      if (running === undefined) {
+        const caught = catchBody(body); // at once: what comes while it waits counts too
+        return flights.begin(landing.sha256, (flying) => receive(all, landing, { caught, offset }, flying)).done;
+      }
       body.resume(); // the bytes come in already; the answer is that transfer's
       return running.done;
     },
@@ -91,7 +93,7 @@ export function createTransfers(deps: Deps): Transfers {
 }
 
 /** What a put brings: bytes from `offset` on. */
-type Incoming = { body: Readable; offset: number };
+type Incoming = { caught: Caught; offset: number };
 
 type Parts = Deps & { partials: Partials };
 
@@ -126,18 +128,22 @@ async function fetchFrom(deps: Parts, landing: Landing, read: ReadSource, flying
   }
 }
 
-async function receive(deps: Parts, landing: Landing, { body, offset }: Incoming, flying: Flying): Promise<PutAnswer> {
+async function receive(
+  deps: Parts,
+  landing: Landing,
+  { caught, offset }: Incoming,
+  flying: Flying,
+): Promise<PutAnswer> {
   const { store, partials } = deps;
   const there = await present(store, landing);
   if (there !== undefined) {
-    body.resume();
+    caught.bytes.resume();
     return there;
   }
   const upload = await partials.goOn(landing.sha256, offset, () => store.begin());
   flying.job.bytes = upload.bytes();
   let kept = false;
   try {
-    const caught = catchBody(body);
     const cut = (await drainInto(caught.bytes, upload, drainOf(deps, "controller", flying))) ?? caught.cut();
     if (cut !== undefined && (landing.size === undefined || flying.signal.aborted)) throw cut;
     // cut: the next put goes on there

@@ -100,6 +100,7 @@ async function relay(
     reply.on("error", () => answer.destroy());
     reply.pipe(answer);
   });
+  if (limit === 0) return cut();
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     const part = chunk.subarray(0, limit - passed.sent);
     passed.sent += part.length;
