@@ -44,7 +44,7 @@ describe("with the database away", () => {
     const ready = await app.inject("/readyz");
     expect([ready.statusCode, ready.json()]).toEqual([
       503,
-      { ready: false, degraded: true, database: false, temporal: false },
+      { ready: false, degraded: true, database: false, temporal: false, draining: null },
     ]);
     expect((await app.inject("/")).statusCode).toBe(200);
   });

@@ -47,7 +47,7 @@ export const healthRoutes =
           ),
           deps.temporal.reachable(),
         ]);
-        const draining = database ? await countDraining(deps.pool) : 0;
+        const draining = database ? await countDraining(deps.pool) : null;
         return reply
           .code(database ? 200 : 503)
           .send({ ready: database, degraded: !temporal, database, temporal, draining });

@@ -54,5 +54,8 @@ export const ready = z.object({
   degraded: z.boolean().describe("Temporal is away: pause and abort still hold, other controls wait"),
   database: z.boolean(),
   temporal: z.boolean(),
-  draining: z.int().describe("workers that were told to end and wait until what they have staged is replicated"),
+  draining: z
+    .int()
+    .nullable()
+    .describe("workers that were told to end and wait until what they have staged is replicated; null: not known"),
 });
