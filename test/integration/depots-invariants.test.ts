@@ -27,7 +27,11 @@ const withClient = async <T>(
   work: (client: ReturnType<typeof createDepotClient>) => Promise<T>,
 ) => {
   const client = createDepotClient(depot, { tokens: TOKENS });
-  return await work(client).finally(() => client.close());
+  try {
+    return await work(client);
+  } finally {
+    await client.close();
+  }
 };
 
 test("a put target dies after admission: what copies from it takes another source in the same execution (R7)", async () => {
