@@ -164,6 +164,18 @@ describe("the configuration", () => {
     await it.node.confirmConfig({ ...rest, digest: setDigest(artifacts) }, [PEER]);
     expect(writes).toHaveLength(before);
   });
+  test("after a pass nothing looks at the disks until the configuration changes (contract: waits for a change)", async () => {
+    let looks = 0;
+    const it = await given({ fault: (operation) => operation === "list" && void (looks += 1) });
+    await it.node.putConfig(configOf(5, [A]), []);
+    await it.node.reconcile();
+    const before = looks;
+    await it.node.putConfig(configOf(5, [A]), []);
+    await it.node.list();
+    expect(looks).toBe(before);
+    await it.node.putConfig(configOf(6, [B]), []);
+    await expect.poll(() => looks).toBeGreaterThan(before);
+  });
   test("the short form of something new asks for the whole", async () => {
     const it = await given();
     expect(await code(it.node.confirmConfig({ epoch: OURS, generation: 1, digest: "x" }, []))).toBe(
