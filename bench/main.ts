@@ -7,7 +7,18 @@ import { promisify } from "node:util";
 import { tableOf, type Figure } from "./report.ts";
 
 const run = promisify(execFile);
-const NAMES = ["start", "rollout", "validate", "webhook", "opamp", "download", "updater", "depot", "plan"] as const;
+const NAMES = [
+  "start",
+  "rollout",
+  "validate",
+  "webhook",
+  "opamp",
+  "download",
+  "updater",
+  "depot",
+  "serve",
+  "plan",
+] as const;
 const LIMIT_MS = 30 * 60_000;
 const RESULTS = fileURLToPath(new URL("./RESULTS.md", import.meta.url));
 

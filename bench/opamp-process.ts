@@ -64,6 +64,12 @@ export async function residentKib(pid: number): Promise<number> {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]);
 }
 
+/** The most that a process ever had, in KiB. Linux only. */
+export async function peakKib(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]);
+}
+
 /** Has a Node process, started with `--inspect-port`, collect its garbage, so that memory in use is what is counted. */
 export async function collectGarbage(pid: number, inspectPort: number): Promise<void> {
   process.kill(pid, "SIGUSR1");

@@ -17,7 +17,12 @@ export type Replica = {
   /** kill -9; resolves when it is gone. */
   kill(): Promise<void>;
 };
-export type Replicas = { all: readonly [Replica, ...Replica[]]; stop(): Promise<void> };
+export type Replicas = {
+  all: readonly [Replica, ...Replica[]];
+  /** `secrets.keyFile` of them all: what signs download tokens. */
+  key: Uint8Array;
+  stop(): Promise<void>;
+};
 
 type Options = {
   databaseUrl: string;
@@ -25,6 +30,8 @@ type Options = {
   count: number;
   /** Of the section of this name in their configuration. */
   agents?: { acceptRate?: number; offlineAfter?: string };
+  /** What depots ask for, where there are any. */
+  depotReadToken?: string;
   /** Added to the environment. */
   env?: Readonly<Record<string, string>>;
 };
@@ -32,7 +39,9 @@ type Options = {
 /** Starts them all; each keeps its port over restarts. */
 export async function startReplicas(options: Options): Promise<Replicas> {
   const root = await mkdtemp(join(tmpdir(), "myriarch-replicas-"));
-  await writeFile(join(root, "key"), randomBytes(32).toString("hex"), { mode: 0o600 });
+  const key = randomBytes(32).toString("hex");
+  await writeFile(join(root, "key"), key, { mode: 0o600 });
+  await writeFile(join(root, "depot-read"), options.depotReadToken ?? key, { mode: 0o600 });
   await writeFile(join(root, "trusted-root.json"), "{}");
   const all = await Promise.all(Array.from({ length: options.count }, (_, i) => prepare(options, root, i)));
   const stop = async (): Promise<void> => {
@@ -47,7 +56,7 @@ export async function startReplicas(options: Options): Promise<Replicas> {
   }
   const [first, ...rest] = all;
   if (first === undefined) throw new TypeError("no replica was asked for");
-  return { all: [first, ...rest], stop };
+  return { all: [first, ...rest], key: new TextEncoder().encode(key), stop };
 }
 
 async function prepare({ databaseUrl, temporalAddress, agents = {}, env = {} }: Options, root: string, i: number) {
@@ -64,7 +73,7 @@ async function prepare({ databaseUrl, temporalAddress, agents = {}, env = {} }: 
       gitops: { url: `file://${join(root, "no-repository.git")}` },
       artifacts: { trustedRootFile: join(root, "trusted-root.json"), stagingDir: join(root, "staging") },
       agents,
-      depots: { controlTokenFile: join(root, "key"), readTokenFile: join(root, "key") },
+      depots: { controlTokenFile: join(root, "key"), readTokenFile: join(root, "depot-read") },
       telemetry: { metricsListen: `127.0.0.1:${metricsPort}` },
     }),
     { mode: 0o600 },
