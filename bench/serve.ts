@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { mintDownloadToken } from "../src/api/download-token.ts";
 import { createDepotClient } from "../src/depot/client.ts";
+import { freePort } from "../src/embedded/ports.ts";
 import { startServices } from "../src/embedded/services.ts";
 import { openPool, type Pool } from "../src/store/database.ts";
 import { migrate } from "../src/store/migrate.ts";
@@ -190,13 +191,4 @@ async function startStreams(file: string): Promise<{ name: string; url: string }
     name: "a file stream of Node (no nginx here)",
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }

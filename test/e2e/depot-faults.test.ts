@@ -3,7 +3,7 @@
  * The rollout goes on to its end, no host notices, and the view of replication said what was wrong while it was.
  */
 import { createHash } from "node:crypto";
-import { mkdtemp, open, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, Connection } from "@temporalio/client";
@@ -17,6 +17,7 @@ import { createTourApi, type TourApi } from "../../src/embedded/tour/api.ts";
 import { FLEET, setVersion, waitingWave } from "../../src/embedded/tour/parts.ts";
 import { poke, WORKFLOW_IDS } from "../../src/workflows/messages.ts";
 import { followEvents, type EventStream } from "../support/event-stream.ts";
+import { flipByte } from "../support/flip-byte.ts";
 
 const HOSTS = 9;
 const VERSION = "0.161.0";
@@ -95,15 +96,6 @@ async function scrub(node: string): Promise<void> {
 async function hasRepaired(node: string, sha256: string): Promise<boolean> {
   const { findings } = await api.get<z.output<typeof depotStatus>>(`/api/v1/depots/${node}/status`);
   return findings?.recent.some((it) => it.kind === "repaired" && it.sha256 === sha256) ?? false;
-}
-
-async function flipByte(path: string, at: number): Promise<void> {
-  const file = await open(path, "r+");
-  const byte = Buffer.alloc(1);
-  await file.read(byte, 0, 1, at);
-  byte.writeUInt8(byte.readUInt8(0) ^ 1, 0);
-  await file.write(byte, 0, 1, at);
-  await file.close();
 }
 
 async function beginRollout(): Promise<string> {

@@ -17,6 +17,7 @@ import { downloadSources } from "../../src/store/downloads.ts";
 import { createArtifactWorld, type ArtifactWorld } from "../support/artifact-world.ts";
 import { digest } from "../support/depot.ts";
 import { TOKENS } from "../support/depot-process.ts";
+import { flipByte } from "../support/flip-byte.ts";
 
 const key = randomBytes(32);
 const TTL_MS = 60_000;
@@ -124,15 +125,6 @@ const audited = async (): Promise<string[]> =>
     )
   ).rows.map((entry) => entry.because);
 
-/** Changes one bit, as a disk does; again, and it is right again. */
-async function flipByte(path: string, at: number): Promise<void> {
-  const file = await open(path, "r+");
-  const byte = Buffer.alloc(1);
-  await file.read(byte, 0, 1, at);
-  byte.writeUInt8(byte.readUInt8(0) ^ 1, 0);
-  await file.write(byte, 0, 1, at);
-  await file.close();
-}
 async function readRange(path: string, at: number, length: number): Promise<Buffer> {
   const file = await open(path, "r");
   const { buffer } = await file.read(Buffer.alloc(length), 0, length, at);

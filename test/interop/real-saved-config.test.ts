@@ -4,13 +4,13 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type AddressInfo } from "node:net";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { openSync, closeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
+import { freePort } from "../../src/embedded/ports.ts";
 import { listProcesses } from "../../src/updater/host/processes.ts";
 import { savedConfigProblem } from "../../src/updater/saved-config.ts";
 import { eventually } from "../support/opamp.ts";
@@ -27,15 +27,6 @@ describe.skipIf(skipPeers() !== undefined)("the real supervisor", () => {
   afterAll(async () => {
     if (root !== undefined) await rm(root, { recursive: true, force: true });
   });
-
-  async function freePort(): Promise<number> {
-    const server = createServer().listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
-    server.close();
-    await once(server, "close");
-    return port;
-  }
 
   /** Starts it on a storage folder; resolves with whether it came up, or what it said when it ended. */
   async function startOn(storage: string): Promise<string> {
