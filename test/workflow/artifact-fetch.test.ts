@@ -39,8 +39,8 @@ test("a host whose staging takes nothing in time is gone: its puts are ended, wh
   const activities: Partial<ReplicationActivities> = {
     openExecution: async ({ generation }) => ({ generation, nodes: ["n1"], holders: [] }),
     probeNode: async ({ node }) => ({ node, answer: "ok" }),
-    planWork: async () => ({ pushes: [{ holder: "h1", node: "n1" }], pulls: [], missing: 1, lost: 0 }),
-    failPending: async ({ node, kind }) => void calls.push(`fail ${kind} ${node}`),
+    planWork: async () => ({ pushes: [{ holder: "h1", node: "n1" }], pulls: [], holders: ["h1"], missing: 1, lost: 0 }),
+    failPuts: async ({ holder }) => void calls.push(`fail puts of ${holder}`),
     abandonStaging: async (holder) => void calls.push(`abandon ${holder}`),
     closeExecution: async () => ({ nodes: 1, puts: 0, copies: 0, failed: 1, bytes: 0, have: "0..0", want: 1 }),
   };
@@ -51,7 +51,7 @@ test("a host whose staging takes nothing in time is gone: its puts are ended, wh
     args: [{ cause: "test", generation: 1, epoch: EPOCH, hostTimeoutMs: 1_000 }],
   });
   expect(await handle.result()).toMatchObject({ state: "ended", failed: 1 });
-  expect(calls).toEqual(["fail put n1", "abandon h1"]);
+  expect(calls).toEqual(["fail puts of h1", "abandon h1"]);
 });
 
 describe("a fetch", () => {
