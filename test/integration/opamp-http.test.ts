@@ -193,7 +193,7 @@ describe("who is there", () => {
     });
     await isConnected(uid);
     await agentAt(opamp.endpoint, { uid }).say(collector("both"));
-    await eventually("the end of the socket", () => !socket.client.connected);
+    await eventually("the end of the socket", () => socket.ends() > 0);
     await socket.stop();
     const back = startAgent({
       endpoint: opamp.endpoint,

@@ -109,11 +109,12 @@ test("over REST: only for admins, with a reason, audited, and repeating it is sa
     await insertSnapshot(pool);
     await insertRollout(pool);
     const url = "/api/v1/releases/otelcol-contrib/v0.162.0";
-    const post = (action: string, payload: object, role: "operator" | "admin" = "admin") =>
-      api.app.inject({ method: "POST", url: `${url}/${action}`, headers: api.as[role], payload });
+    const post = (action: string, payload: object | undefined, role: "operator" | "admin" = "admin") =>
+      api.app.inject({ method: "POST", url: `${url}/${action}`, headers: api.as[role], ...(payload && { payload }) });
     expect((await post("unrevoke", { reason: "why" })).statusCode).toBe(404);
     expect((await post("revoke", { reason: "bad" }, "operator")).statusCode).toBe(403);
     expect((await post("revoke", {})).json()).toMatchObject({ code: "reason_required" });
+    expect((await post("revoke", undefined)).json()).toMatchObject({ code: "reason_required" });
     expect((await post("revoke", { reason: "bad" })).json()).toEqual({
       distribution: "otelcol-contrib",
       version: "0.162.0",

@@ -127,6 +127,8 @@ export type TestAgent = {
   client: AgentClient;
   state: AgentState;
   received: ServerToAgent[];
+  /** How often a connection of it ended, also for a moment. */
+  ends(): number;
   report(state: Partial<AgentState>): void;
   stop(): Promise<void>;
 };
@@ -146,6 +148,7 @@ type AgentOptions = {
 export function startAgent({ endpoint, token, uid, capabilities, state, transport }: AgentOptions): TestAgent {
   const received: ServerToAgent[] = [];
   const current = { ...state };
+  let ends = 0;
   const client = (transport === "http" ? createPollingClient : createAgentClient)({
     endpoint,
     headers: { Authorization: `Bearer ${token}` },
@@ -153,6 +156,7 @@ export function startAgent({ endpoint, token, uid, capabilities, state, transpor
     capabilities,
     state: () => current,
     onMessage: (message) => void received.push(message),
+    onDisconnected: () => void ends++,
     log: silentLog,
     chance: () => 0.1,
   });
@@ -161,6 +165,7 @@ export function startAgent({ endpoint, token, uid, capabilities, state, transpor
     client,
     state: current,
     received,
+    ends: () => ends,
     report(changed) {
       Object.assign(current, changed);
       client.update(Object.keys(changed) as StateKey[]);

@@ -51,8 +51,8 @@ export const artifact = z.object({
 });
 export const artifactList = z.object({ items: z.array(artifact) });
 
-export const adoptBody = z.strictObject({ reason }).optional();
+export const adoptBody = z.strictObject({ reason }).nullish();
 export const adopted = z.object({ nodeId: z.string(), adopted: z.literal(true) });
 
-export const scrubBody = z.strictObject({ kind: z.enum(SCRUB_KINDS).default("deep") }).optional();
+export const scrubBody = z.strictObject({ kind: z.enum(SCRUB_KINDS).default("deep") }).nullish();
 export const depotStatus = nodeStatus.extend({ nodeId: z.string() });

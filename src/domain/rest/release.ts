@@ -20,7 +20,7 @@ export const releaseParams = z.object({
     .regex(/^v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/, "is no version")
     .transform((text) => text.replace(/^v/, "")),
 });
-export const revokeBody = z.strictObject({ reason: reason.optional() }).optional();
+export const revokeBody = z.strictObject({ reason: reason.optional() }).nullish();
 export const releaseChange = z.object({
   distribution: z.string(),
   version: z.string(),
