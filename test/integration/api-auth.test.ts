@@ -286,7 +286,7 @@ describe("ready", () => {
     const answer = await api.app.inject("/readyz");
     expect([answer.statusCode, answer.json()]).toEqual([
       200,
-      { ready: true, degraded: true, database: true, temporal: false },
+      { ready: true, degraded: true, database: true, temporal: false, draining: 0 },
     ]);
     api.temporalReachable(true);
   });
