@@ -1,15 +1,58 @@
-/** One target as the API shows it: phase, since when, and what it waits for or why it ended so. */
+/** One target as the API shows it: phase, since when, what it waits for or why it ended so, and all its attempts. */
 import type { z } from "zod";
 import { FAILURE_CLASSES, type FailureClass } from "../domain/brand.ts";
-import { ERRORS, type ErrorCode } from "../domain/errors.ts";
-import type { attempt, target } from "../domain/rest/rollout.ts";
-import type { Phase } from "../domain/rollout/phases.ts";
-import type { AttemptView, TargetView } from "../store/rollouts.ts";
+import type { attempt, target, targetDetail } from "../domain/rest/rollout.ts";
+import type { Explained, ExplainRollout } from "../domain/rollout/explain-situation.ts";
+import { explainTarget } from "../domain/rollout/explain-target.ts";
+import type { AttemptView, RolloutDetail, TargetView } from "../store/rollouts.ts";
+import type { TargetOffer } from "../store/target-offers.ts";
 
-/** The current attempt is the last one. */
-export function showTarget(it: TargetView): z.output<typeof target> {
-  const current = it.attempts.at(-1);
-  if (current === undefined) throw new Error(`target ${it.host} has no attempt`);
+/** What explanations of its targets need of a rollout. */
+export const explainedRollout = (it: RolloutDetail): ExplainRollout => ({
+  fleet: it.fleet,
+  n: it.n,
+  kind: it.kind,
+  state: it.state,
+  reason: it.reason,
+  next: it.next && { what: it.next.what, atMs: it.next.at?.getTime() ?? null },
+  holds: it.holds,
+  ending: it.ending,
+  wave: it.wave,
+  waves: it.waves,
+  healthWaitMs: it.policy.healthWaitMs,
+});
+
+/** The target in sentences. Its last attempt is the current one. */
+export function explainRow(it: TargetView, rollout: ExplainRollout, now: Date): Explained {
+  const current = currentOf(it);
+  return explainTarget({
+    target: it,
+    attempt: {
+      ...current,
+      sinceMs: current.since.getTime(),
+      deadlineMs: current.deadlineAt?.getTime() ?? null,
+      notBeforeMs: current.notBefore?.getTime() ?? null,
+      healthFromMs: current.healthFrom?.getTime() ?? null,
+      failureClass: isClass(current.failureClass) ? current.failureClass : null,
+    },
+    rollout,
+    host:
+      it.lastSeenAt === null
+        ? null
+        : { connected: it.connected, lastSeenMs: it.lastSeenAt.getTime(), version: it.version },
+    nowMs: now.getTime(),
+  });
+}
+
+export function currentOf({ host, attempts }: TargetView): AttemptView {
+  const current = attempts.at(-1);
+  if (current === undefined) throw new Error(`target ${host} has no attempt`);
+  return current;
+}
+
+export function showTarget(it: TargetView, rollout: ExplainRollout, now: Date): z.output<typeof target> {
+  const current = currentOf(it);
+  const { what, next, waitsFor, todo } = explainRow(it, rollout, now);
   return {
     host: it.host,
     hostName: it.hostName,
@@ -24,40 +67,29 @@ export function showTarget(it: TargetView): z.output<typeof target> {
     runs: it.version,
     phase: current.phase,
     since: current.since.toISOString(),
-    why: whyOf(it, current),
+    why: what,
+    next: next && { what: next.what, at: next.atMs === null ? null : new Date(next.atMs).toISOString() },
+    waitsFor,
+    todo,
     attempts: it.attempts.map(showAttempt),
   };
 }
 
-const WAITS: Record<Phase, string> = {
-  pending: "waits for its wave or a free slot",
-  offered: "the offer is open; the host has not begun",
-  downloading: "the host downloads the archive",
-  verifying: "the host verifies checksum, signature and version",
-  installing: "the host activates the new binary",
-  restarting: "the host restarts the supervisor",
-  health_check: "the host checks the health of the new version",
-  rolling_back: "the host returns to the version before",
-  applying: "the collector applies the configuration",
-  health_wait: "the collector reported it; it must stay healthy",
-  succeeded: "the collector reported it and stayed healthy",
-  failed: "it failed",
-  rolled_back: "it failed and returned to the version before",
-  cancelled: "it takes no part any more",
-};
-
-function whyOf(it: TargetView, current: AttemptView): string {
-  if (current.error !== "")
-    return current.failureClass === null ? current.error : `${current.failureClass}: ${current.error}`;
-  if (current.code !== null)
-    return current.code in ERRORS ? `${WAITS[current.phase]} (${current.code as ErrorCode})` : current.code;
-  if (current.phase === "pending" && !it.connected) return "offline: it is offered when it returns";
-  const until =
-    current.deadlineAt === null || current.finishedAt !== null
-      ? ""
-      : `, until ${current.deadlineAt.toISOString()} at most`;
-  return `${WAITS[current.phase]}${until}`;
-}
+/** With every offer that was made to it. */
+export const showTargetDetail = (
+  it: TargetView,
+  offers: readonly TargetOffer[],
+  rollout: ExplainRollout,
+  now: Date,
+): z.output<typeof targetDetail> => ({
+  ...showTarget(it, rollout, now),
+  offers: offers.map((offer) => ({
+    ...offer,
+    openedAt: offer.openedAt.toISOString(),
+    sentAt: offer.sentAt?.toISOString() ?? null,
+    closedAt: offer.closedAt?.toISOString() ?? null,
+  })),
+});
 
 const isClass = (text: string | null): text is FailureClass => FAILURE_CLASSES.some((known) => known === text);
 

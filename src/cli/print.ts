@@ -24,7 +24,7 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[], none
 }
 
 /** Texts of hosts may hold anything: control characters never reach a terminal. */
-const plain = (value: string | number | null | undefined): string =>
+export const plain = (value: string | number | null | undefined): string =>
   // oxlint-disable-next-line no-control-regex -- exactly those are replaced
   String(value ?? "-").replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, "\uFFFD");
 

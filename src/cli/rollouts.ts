@@ -6,6 +6,7 @@ import {
   controlAnswer,
   rolloutDetail,
   rolloutPage,
+  targetDetail,
   targetPage,
   type ControlName,
 } from "../domain/rest/rollout.ts";
@@ -14,11 +15,12 @@ import { everyPage } from "./client.ts";
 import { wholeNumber, type Context } from "./command.ts";
 import { UsageError } from "./connection.ts";
 import { shortTime, table } from "./print.ts";
+import { targetText } from "./target-text.ts";
 
 type Detail = z.output<typeof rolloutDetail>;
 type Targets = z.output<typeof targetPage>["items"];
 
-/** `myrctl rollouts list|show` and every control. */
+/** `myrctl rollouts list|show|targets` and every control. */
 export function addRollouts(program: Command, context: Context): void {
   const rollouts = program.command("rollouts").description("rollouts and their controls");
   rollouts
@@ -33,6 +35,15 @@ export function addRollouts(program: Command, context: Context): void {
     .description("waves, counts per phase, holds, what comes next, and which control is possible")
     .option("--targets", "its hosts too: phase, since, why")
     .action(async (name: string, { targets }: { targets?: boolean }) => show(context, name, targets === true));
+  rollouts
+    .command("targets")
+    .argument("<rollout>", "FLEET/N")
+    .argument("[host]", "UID or host name: everything about this one, with every attempt and offer")
+    .description("the hosts of a rollout: phase, since, why; of one also what happens next, or whom it waits for")
+    .option("--phase <phase>", "in this phase")
+    .action(async (name: string, host: string | undefined, { phase }: { phase?: string }) =>
+      host === undefined ? targets(context, name, phase) : oneTarget(context, name, host),
+    );
   for (const control of CONTROL_NAMES)
     rollouts
       .command(control)
@@ -96,6 +107,21 @@ async function list(context: Context, fleet: string | undefined, limit: string):
       "no rollouts yet",
     ),
   );
+}
+
+async function targets(context: Context, name: string, phase: string | undefined): Promise<void> {
+  if (phase !== undefined && !(PHASES as readonly string[]).includes(phase))
+    throw new UsageError(`--phase takes one of ${PHASES.join(", ")}`);
+  const path = `${pathOf(name)}/targets`;
+  const client = await context.client();
+  const rows = await everyPage((cursor) => client.get(path, targetPage, { phase, cursor, limit: 1_000 }), 1_000_000);
+  context.show(rows, () => targetTable(rows));
+}
+
+async function oneTarget(context: Context, name: string, host: string): Promise<void> {
+  const client = await context.client();
+  const it = await client.get(`${pathOf(name)}/targets/${encodeURIComponent(host)}`, targetDetail);
+  context.show(it, () => targetText(name, it));
 }
 
 async function show(context: Context, name: string, withTargets: boolean): Promise<void> {
@@ -162,6 +188,7 @@ const targetTable = (targets: Targets): string =>
       ["TO", (it) => it.toVersion],
       ["RUNS", (it) => it.runs],
       ["WHY", (it) => it.why],
+      ["NEXT", (it) => it.next && `${it.next.what}${it.next.at === null ? "" : `, at ${shortTime(it.next.at)}`}`],
     ],
     "no targets",
   );

@@ -76,6 +76,8 @@ export type AttemptView = {
   deadlineAt: Date | null;
   notBefore: Date | null;
   offeredAt: Date | null;
+  /** Start of the unbroken health that counts. */
+  healthFrom: Date | null;
   steps: StepReport[];
   failureClass: string | null;
   code: string | null;
@@ -93,6 +95,8 @@ export type TargetView = {
   toConfig: string | null;
   wayBack: string;
   connected: boolean;
+  /** Null: its agent is gone. */
+  lastSeenAt: Date | null;
   /** Version that its collector reports. */
   version: string;
   /** The last one is the current one. */
@@ -217,6 +221,8 @@ export type TargetFilter = {
   phase?: Phase | undefined;
   wave?: number | undefined;
   host?: string | undefined;
+  /** Case does not count. */
+  hostName?: string | undefined;
   limit?: number | undefined;
   afterOrd?: number | undefined;
 };
@@ -228,15 +234,18 @@ export async function listTargets(db: Db, fleet: string, n: number, filter: Targ
         encode(t.from_config_hash, 'hex') as "fromConfig", t.to_version as "toVersion",
         encode(t.to_config_hash, 'hex') as "toConfig", t.way_back as "wayBack",
         coalesce(g.connected, false) as connected, coalesce(g.version, '') as version,
+        g.last_seen_at as "lastSeenAt",
         (select jsonb_agg(jsonb_build_object('attempt', a.attempt, 'direction', a.direction, 'wave', a.wave,
             'phase', a.phase, 'part', a.part, 'since', a.since, 'progressAt', a.progress_at,
-            'deadlineAt', a.deadline_at, 'notBefore', a.not_before, 'offeredAt', a.offered_at, 'steps', a.steps,
+            'deadlineAt', a.deadline_at, 'notBefore', a.not_before, 'offeredAt', a.offered_at, 'healthFrom', a.health_from,
+            'steps', a.steps,
             'failureClass', a.failure_class, 'code', a.code, 'error', a.error, 'finishedAt', a.finished_at)
             order by a.attempt)
            from attempts a where a.fleet = t.fleet and a.n = t.n and a.host = t.host) as attempts
        from targets t join attempts cur using (fleet, n, host, attempt) left join agents g on g.uid = t.host
       where t.fleet = $1 and t.n = $2 and t.ord > $3 and ($4::text is null or cur.phase = $4)
         and ($5::int is null or cur.wave = $5) and ($6::uuid is null or t.host = $6)
+        and ($8::text is null or lower(t.host_name) = lower($8))
       order by t.ord limit $7`,
     [
       fleet,
@@ -246,12 +255,13 @@ export async function listTargets(db: Db, fleet: string, n: number, filter: Targ
       filter.wave ?? null,
       filter.host ?? null,
       Math.min(filter.limit ?? 1000, 1000),
+      filter.hostName ?? null,
     ],
   );
   return rows.map((row) => ({ ...row, attempts: row.attempts.map(withDates) }));
 }
 
-const DATES = ["since", "progressAt", "deadlineAt", "notBefore", "offeredAt", "finishedAt"] as const;
+const DATES = ["since", "progressAt", "deadlineAt", "notBefore", "offeredAt", "healthFrom", "finishedAt"] as const;
 
 /** JSON has no dates: what PostgreSQL put into the array comes back as text. */
 function withDates(attempt: AttemptView & Record<string, unknown>): AttemptView {

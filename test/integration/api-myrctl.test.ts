@@ -89,6 +89,11 @@ describe("myrctl", () => {
       "rollouts show demo/1 --targets",
       /next +one operator[\s\S]*2 rest +waiting_approval +required[\s\S]*core-1 +- +pending/,
     ],
+    ["rollouts targets demo/1", /core-1 +- +pending .*wave rest waits for an approval/],
+    [
+      "rollouts targets demo/1 core-1",
+      /^core-1 [\s\S]*waits +for a person\ndo +approve the wave[\s\S]*no offer was made/,
+    ],
     ["tokens list api", /test-admin/],
     ["gitops status", /state +ok\nin force +c1 "to 0\.162\.0" by kim/],
     ["gitops issues", /no issues/],

@@ -152,11 +152,33 @@ describe("rollouts", () => {
     const rest = await get("/api/v1/rollouts/demo/1/targets?phase=pending&cursor=0");
     expect(rest.body).toMatchObject({
       items: [
-        { hostName: "core-1", phase: "pending", connected: false, why: "offline: it is offered when it returns" },
+        {
+          hostName: "core-1",
+          phase: "pending",
+          connected: false,
+          why: expect.stringMatching(
+            /^its wave has not begun: wave rest waits for an approval; the host is offline too/,
+          ),
+          next: { what: "one operator", at: null },
+          waitsFor: "person",
+          todo: "approve the wave: myrctl rollouts approve demo/1",
+        },
       ],
     });
   });
+  it.each(["core-1", "CORE-1", HOSTS.core])("show one target by %s, with its attempts and offers", async (host) => {
+    const { body } = await get(`/api/v1/rollouts/demo/1/targets/${host}`);
+    expect(body).toMatchObject({
+      host: HOSTS.core,
+      phase: "pending",
+      waitsFor: "person",
+      attempts: [{ attempt: 1 }],
+      offers: [],
+    });
+  });
   it.each([
+    ["/api/v1/rollouts/demo/1/targets/nowhere", 404],
+    ["/api/v1/rollouts/demo/2/targets/core-1", 404],
     ["/api/v1/rollouts/demo/2", 404],
     ["/api/v1/rollouts/demo/x", 400],
     ["/api/v1/rollouts/Not_A_Name/1", 400],

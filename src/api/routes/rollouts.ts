@@ -14,13 +14,14 @@ import {
   type RolloutDetail,
   type RolloutSummary,
 } from "../../store/rollouts.ts";
+import { readTargetOffers } from "../../store/target-offers.ts";
 import { WORKFLOW_IDS } from "../../workflows/messages.ts";
 import { principalOf } from "../auth.ts";
 import type { RolloutControls } from "../rollout-controls.ts";
-import { showTarget } from "../show-target.ts";
+import { explainedRollout, showTarget, showTargetDetail } from "../show-target.ts";
 
 type Links = { uiUrl?: string; namespace: string };
-export type RolloutRouteDeps = { pool: Pool; controls: RolloutControls; temporalLinks: Links };
+export type RolloutRouteDeps = { pool: Pool; controls: RolloutControls; temporalLinks: Links; now: () => Date };
 const tags = ["rollouts"];
 const KEY = z.string().min(1).max(200);
 
@@ -67,18 +68,45 @@ export const rolloutRoutes =
       },
       handler: async (request) => {
         const { fleet, n } = request.params;
-        await must(deps.pool, request.params);
+        const rollout = explainedRollout(await must(deps.pool, request.params));
         const { cursor, limit, ...filter } = request.query;
         const afterOrd = cursor === undefined ? undefined : Number(cursor);
         const rows = await listTargets(deps.pool, fleet, n, { ...filter, limit, afterOrd });
         const last = rows.at(-1);
-        return { items: rows.map(showTarget), next: rows.length === limit && last ? String(last.ord) : null };
+        const items = rows.map((row) => showTarget(row, rollout, deps.now()));
+        return { items, next: rows.length === limit && last ? String(last.ord) : null };
       },
     });
+    targetRoute(app, deps);
     controlRoute(app, deps);
   };
 
 type App = Parameters<FastifyPluginAsyncZod>[0];
+
+const targetRoute = (app: App, deps: RolloutRouteDeps): unknown =>
+  app.route({
+    method: "GET",
+    url: "/rollouts/:fleet/:n/targets/:host",
+    schema: {
+      tags,
+      summary: "Read one target: why it is where it is, what happens next, every attempt and every offer",
+      params: rest.targetParams,
+      response: { ...problems, 200: rest.targetDetail },
+    },
+    handler: async (request) => {
+      const { fleet, n, host } = request.params;
+      const rollout = explainedRollout(await must(deps.pool, request.params));
+      const which = z.uuid().safeParse(host).success ? { host } : { hostName: host };
+      const [found, other] = await listTargets(deps.pool, fleet, n, { ...which, limit: 2 });
+      if (found === undefined) throw failure("not_found", { what: `target ${host} of rollout ${fleet}/${n}` });
+      if (other !== undefined)
+        throw failure("invalid_request", {
+          message: `${host} names two targets: ask for ${found.host} or ${other.host}`,
+        });
+      const offers = await readTargetOffers(deps.pool, fleet, n, found.host);
+      return showTargetDetail(found, offers, rollout, deps.now());
+    },
+  });
 
 const controlRoute = (app: App, deps: RolloutRouteDeps): unknown =>
   app.route({

@@ -91,6 +91,10 @@ export const attempt = z.object({
   error: z.string(),
   steps: z.array(step),
 });
+const next = z
+  .object({ what: z.string(), at: timeOrNull })
+  .nullable()
+  .describe("what happens next by itself, and when if that is known; null: nothing does");
 export const target = z.object({
   host: z.string().describe("UID of the collector"),
   hostName: z.string(),
@@ -106,12 +110,32 @@ export const target = z.object({
   phase,
   since: time,
   why: z.string().describe("what this phase waits for, or why it ended so"),
+  next,
+  waitsFor: z.enum(["host", "person", "server", "nobody"]),
+  todo: z.string().nullable().describe("what an operator can do about it; null: nothing is needed"),
   attempts: z.array(attempt),
+});
+const offer = z.object({
+  attempt: z.int().nullable().describe("null: a withdrawal, which belongs to no attempt"),
+  kind: z.enum(["package", "config", "withdraw"]),
+  direction: z.enum(["forward", "back", "take_back", "withdraw"]),
+  version: z.string().nullable(),
+  config: z.string().nullable(),
+  openedAt: time,
+  sentAt: timeOrNull,
+  closedAt: timeOrNull,
+  closeReason: z.string().nullable(),
+});
+export const targetDetail = target.extend({
+  offers: z.array(offer).describe("all that were made to it, oldest first"),
 });
 
 export const rolloutPage = page(rolloutSummary);
 export const targetPage = page(target);
 export const rolloutParams = z.object({ fleet: dnsName, n: z.coerce.number().int().min(0).max(1_000_000_000) });
+export const targetParams = rolloutParams.extend({
+  host: z.string().min(1).max(255).describe("UID of the collector, or its host name"),
+});
 export const rolloutQuery = pageQuery.extend({
   fleet: dnsName.optional(),
   cursor: z.iso.datetime().optional(),
