@@ -1,8 +1,9 @@
 import type { Command } from "commander";
-import { agentPage, explanation } from "../domain/rest/agent.ts";
+import { agentPage } from "../domain/rest/agent.ts";
 import { everyPage } from "./client.ts";
 import { UsageError } from "./connection.ts";
 import { wholeNumber, type Context } from "./command.ts";
+import { explainAgent } from "./explain.ts";
 import { addOneAgent, configWord, stateWord } from "./one-agent.ts";
 import { shortTime, table } from "./print.ts";
 
@@ -32,13 +33,9 @@ export function addAgents(program: Command, context: Context): void {
     .action(async (options: ListOptions) => list(context, options));
   agents
     .command("explain")
-    .argument("<uid>")
-    .description("why an agent has the fleet, version and offer that it has")
-    .action(async (uid: string) => {
-      const client = await context.client();
-      const answer = await client.get(`/agents/${encodeURIComponent(uid)}/explain`, explanation);
-      context.show(answer, () => answer.because.map(({ what, why }) => `${what}\n    because: ${why}`).join("\n"));
-    });
+    .argument("<host>", "UID or host name")
+    .description("the same as myrctl explain agent: why it is not updated, and where what it runs comes from")
+    .action(async (host: string) => explainAgent(context, host));
   addOneAgent(agents, context);
 }
 

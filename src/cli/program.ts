@@ -9,6 +9,7 @@ import { contextOf } from "./command.ts";
 import { UsageError } from "./connection.ts";
 import { addDepots } from "./depots.ts";
 import { addDiff } from "./diff.ts";
+import { addExplain } from "./explain.ts";
 import { addFleets } from "./fleets.ts";
 import { addGitops } from "./gitops.ts";
 import { addNotices } from "./notices.ts";
@@ -54,6 +55,7 @@ export async function runMyrctl(
   const repository = [addInit, addValidate, addRender, addDiff, addSchema];
   const server = [
     addAgents,
+    addExplain,
     addFleets,
     addRollouts,
     addGitops,

@@ -79,6 +79,8 @@ describe("myrctl", () => {
     ["agents list --runs 0.161.0", /core-1 .*offline +pending/],
     ["agents list --fleet nowhere", /no agent matches/],
     ["agents explain 0190a000-0000-7000-8000-000000000002", /it runs 0\.161\.0, Git wants 0\.162\.0\n +because: /],
+    ["explain agent core-1", /^core-1 runs 0\.161\.0, Git wants 0\.162\.0: in demo\/1[\s\S]*waits +for a person/],
+    ["explain agent EDGE-1", /^edge-1 runs 0\.162\.0, as Git wants\n[\s\S]*object +Fleet demo at fleets\/demo\.yaml:1/],
     [
       "agents show 0190a000-0000-7000-8000-000000000001",
       /now +as wanted\n[^]*config +none: no configuration of ours\n[^]*updater +linked/,

@@ -64,6 +64,14 @@ describe("agents", () => {
   });
   it("explains why an agent has what it has", async () => {
     const { body } = await get(`/api/v1/agents/${HOSTS.core}/explain`);
+    expect(body).toMatchObject({
+      verdict: "waiting",
+      says: expect.stringMatching(/^core-1 runs 0\.161\.0, Git wants 0\.162\.0: in demo\/1, its wave has not begun/),
+      next: { what: "one operator", at: null },
+      waitsFor: "person",
+      version: [{ step: "running" }, { step: "artifact" }, { step: "rollout" }],
+      configuration: [{ step: "running", says: "core-1 has no configuration of ours" }],
+    });
     expect((body["because"] as { what: string }[]).map(({ what }) => what)).toEqual([
       "it is a collector",
       "it belongs to fleet demo",
@@ -72,6 +80,21 @@ describe("agents", () => {
       "its updater: none",
       "it is not connected; values are from then",
     ]);
+  });
+});
+
+describe("explain", () => {
+  it("walks from what runs back to rollout, commit, file and object", async () => {
+    const { body } = await get(`/api/v1/agents/${HOSTS.edge}/explain`);
+    expect(body).toMatchObject({ verdict: "in_sync", next: null, waitsFor: "nobody" });
+    expect((body["version"] as { says: string }[]).map(({ says }) => says)).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^rollout demo\/1, wave 1, attempt 1: succeeded at /),
+        'c1 "to 0.162.0" by kim',
+        "Git: target 0.162.0 of otelcol-contrib",
+        "Fleet demo at fleets/demo.yaml:1",
+      ]),
+    );
   });
 });
 

@@ -14,7 +14,8 @@ import { notify, transaction, type Pool } from "../../store/database.ts";
 import { deleteAgent } from "../../store/forget-agents.ts";
 import { principalOf, type Principal } from "../auth.ts";
 import { chooseBaseUrl } from "../base-url.ts";
-import { explainAgent, healthOf, stateOf, whyNow } from "../explain-agent.ts";
+import { healthOf, stateOf, whyNow } from "../explain-agent.ts";
+import { explainWhole } from "../explain-host.ts";
 
 type AgentDeps = {
   pool: Pool;
@@ -59,13 +60,14 @@ export const agentRoutes =
       url: "/agents/:uid/explain",
       schema: {
         tags,
-        summary: "Why it has the fleet, version and offer that it has",
+        summary:
+          "Why it is not updated, or what it waits for, in one sentence; then from what runs back to artifact, commit and object",
         params,
         response: { ...problems, 200: rest.explanation },
       },
       handler: async (request) => {
         const agent = await must(deps.pool, request.params.uid);
-        return { uid: agent.uid, hostName: agent.hostName, because: explainAgent(agent, deps.now()) };
+        return explainWhole(deps.pool, agent, deps.now());
       },
     });
     app.route({

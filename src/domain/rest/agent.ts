@@ -1,5 +1,7 @@
 /** Agents as the API shows them. */
 import { z } from "zod";
+import { VERDICTS } from "../rollout/explain-host.ts";
+import { WALK_STEPS } from "../rollout/explain-walk.ts";
 import { page, pageQuery, reason, time, timeOrNull, uid } from "./common.ts";
 
 export const agent = z.object({
@@ -78,9 +80,22 @@ export const agentDetail = agent.extend({
   connections: z.array(z.object({ at: time, event: z.string(), detail: z.string() })),
 });
 
+const walkLine = z.object({ step: z.enum(WALK_STEPS), says: z.string() });
 export const explanation = z.object({
   uid,
   hostName: z.string(),
+  verdict: z.enum(VERDICTS),
+  says: z.string().describe("one sentence: why it is not updated, or that it is as Git wants"),
+  next: z
+    .object({ what: z.string(), at: timeOrNull })
+    .nullable()
+    .describe("what happens next by itself, and when if that is known; null: nothing does"),
+  waitsFor: z.enum(["host", "person", "server", "nobody"]),
+  todo: z.string().nullable().describe("what an operator can do about it; null: nothing is needed"),
+  version: z.array(walkLine).describe("from the binary that runs back to artifact, signer, rollout, commit and object"),
+  configuration: z
+    .array(walkLine)
+    .describe("from the configuration that it has back to the objects it was rendered from"),
   because: z.array(z.object({ what: z.string(), why: z.string() })),
 });
 

@@ -120,7 +120,7 @@ function ofOffline({ host, attempt, rollout }: Situation): Cause {
   if (host === null || host.connected) return undefined;
   const own = rollout.waves.find(({ k }) => k === attempt.wave);
   const isLeft = attempt.direction === "forward" && own?.state === "ended";
-  const what = `offline since ${instantText(host.lastSeenMs)}${isLeft ? `; wave ${own.name} ended without it` : ""}`;
+  const what = `it is offline since ${instantText(host.lastSeenMs)}${isLeft ? `; wave ${own.name} ended without it` : ""}`;
   const next = isLeft
     ? "when it is back, catch-up brings it there after this rollout"
     : "it is offered when it returns";
