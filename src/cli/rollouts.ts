@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import type { Command } from "commander";
-import type { z } from "zod";
 import {
   CONTROL_NAMES,
   controlAnswer,
@@ -15,10 +14,8 @@ import { everyPage } from "./client.ts";
 import { wholeNumber, type Context } from "./command.ts";
 import { UsageError } from "./connection.ts";
 import { shortTime, table } from "./print.ts";
+import { rolloutText, targetTable } from "./rollout-text.ts";
 import { targetText } from "./target-text.ts";
-
-type Detail = z.output<typeof rolloutDetail>;
-type Targets = z.output<typeof targetPage>["items"];
 
 /** `myrctl rollouts list|show|targets` and every control. */
 export function addRollouts(program: Command, context: Context): void {
@@ -32,7 +29,7 @@ export function addRollouts(program: Command, context: Context): void {
   rollouts
     .command("show")
     .argument("<rollout>", "FLEET/N")
-    .description("waves, counts per phase, holds, what comes next, and which control is possible")
+    .description("state and why, what comes next, waves, what did not arrive by cause, and which control is possible")
     .option("--targets", "its hosts too: phase, since, why")
     .action(async (name: string, { targets }: { targets?: boolean }) => show(context, name, targets === true));
   rollouts
@@ -131,64 +128,5 @@ async function show(context: Context, name: string, withTargets: boolean): Promi
   const targets = withTargets
     ? await everyPage((cursor) => client.get(`${path}/targets`, targetPage, { cursor, limit: 1_000 }), 1_000_000)
     : undefined;
-  context.show({ ...detail, ...(targets && { targets }) }, () => describe(detail, targets));
+  context.show({ ...detail, ...(targets && { targets }) }, () => rolloutText(detail, targets));
 }
-
-function describe(it: Detail, targets: Targets | undefined): string {
-  const counts = PHASES.filter((phase) => it.counts[phase] > 0).map((phase) => `${phase} ${it.counts[phase]}`);
-  const next =
-    it.next === null ? "nothing" : `${it.next.what}${it.next.at === null ? "" : `, at ${shortTime(it.next.at)}`}`;
-  const head = [
-    `${it.fleet}/${it.n}  ${it.version ?? "configuration"}  commit ${it.commit.slice(0, 7)}  policy ${it.policy}`,
-    `state    ${it.state}: ${it.reason}`,
-    `next     ${next}`,
-    `targets  ${it.total}: ${counts.join(", ") || "none"}`,
-    ...Object.entries(it.holds).map(
-      ([hold, by]) => `held     ${hold} by ${by.by} since ${shortTime(by.at)}: ${by.reason}`,
-    ),
-    ...(it.temporalUrl === null ? [] : [`workflow ${it.temporalUrl}`]),
-  ];
-  const waves = table(
-    it.waves,
-    [
-      ["WAVE", (wave) => `${wave.k + 1} ${wave.name}`],
-      ["STATE", (wave) => wave.state],
-      [
-        "APPROVAL",
-        (wave) =>
-          wave.approvals.length > 0 ? wave.approvals.map(({ principal }) => principal).join(", ") : wave.approval,
-      ],
-      ["SIZE", (wave) => wave.size],
-      ["OK", (wave) => wave.counts.succeeded],
-      ["FAILED", (wave) => wave.counts.failed + wave.counts.rolled_back],
-    ],
-    "no waves",
-  );
-  const controls = table(
-    it.controls,
-    [
-      ["CONTROL", (control) => control.name],
-      ["POSSIBLE", (control) => (control.allowed ? `yes${control.needsReason ? ", with a reason" : ""}` : "no")],
-      ["EFFECT, OR WHY NOT", (control) => control.reason ?? control.effect],
-    ],
-    "",
-  );
-  return [head.join("\n"), waves, controls, ...(targets === undefined ? [] : [targetTable(targets)])].join("\n\n");
-}
-
-const targetTable = (targets: Targets): string =>
-  table(
-    targets,
-    [
-      ["HOST", (it) => it.hostName],
-      ["WAVE", (it) => (it.wave === null ? null : it.wave + 1)],
-      ["PHASE", (it) => it.phase],
-      ["SINCE", (it) => shortTime(it.since)],
-      ["FROM", (it) => it.fromVersion],
-      ["TO", (it) => it.toVersion],
-      ["RUNS", (it) => it.runs],
-      ["WHY", (it) => it.why],
-      ["NEXT", (it) => it.next && `${it.next.what}${it.next.at === null ? "" : `, at ${shortTime(it.next.at)}`}`],
-    ],
-    "no targets",
-  );

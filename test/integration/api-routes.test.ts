@@ -160,6 +160,7 @@ describe("rollouts", () => {
       { name: "canary", state: "ended", counts: { succeeded: 1 } },
       { name: "rest", state: "waiting_approval", approval: "required" },
     ]);
+    expect(body).toMatchObject({ groups: [], noWayBack: [] });
     expect(body["controls"]).toMatchObject([
       { name: "approve", allowed: true },
       { name: "pause", allowed: true },
@@ -187,6 +188,25 @@ describe("rollouts", () => {
           todo: "approve the wave: myrctl rollouts approve demo/1",
         },
       ],
+    });
+  });
+  it("name what did not arrive by cause, and who has no way back", async () => {
+    const { pool } = api.database;
+    const attempts = "update attempts set phase = $2, finished_at = $3, code = $4, error = $5 where host = $1";
+    await pool.query(attempts, [
+      HOSTS.core,
+      "cancelled",
+      new Date(),
+      "updater_missing",
+      "core-1 has no linked updater",
+    ]);
+    await pool.query("update targets set way_back = 'no_way_back' where host = $1", [HOSTS.edge]);
+    const { body } = await get("/api/v1/rollouts/demo/1");
+    await pool.query(attempts, [HOSTS.core, "pending", null, null, ""]);
+    await pool.query("update targets set way_back = 'yes' where host = $1", [HOSTS.edge]);
+    expect(body).toMatchObject({
+      groups: [{ kind: "cannot_be_offered", cause: "updater_missing", count: 1, hosts: ["core-1"] }],
+      noWayBack: [{ code: "no_way_back", count: 1, hosts: ["edge-1"] }],
     });
   });
   it.each(["core-1", "CORE-1", HOSTS.core])("show one target by %s, with its attempts and offers", async (host) => {

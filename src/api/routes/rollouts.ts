@@ -6,7 +6,9 @@ import { failure } from "../../domain/errors.ts";
 import { problems } from "../../domain/rest/problem.ts";
 import * as rest from "../../domain/rest/rollout.ts";
 import { controlButtons } from "../../domain/rollout/control-view.ts";
+import { groupCauses } from "../../domain/rollout/explain-groups.ts";
 import type { Pool } from "../../store/database.ts";
+import { readEnds, readNoWayBack } from "../../store/rollout-groups.ts";
 import {
   getRollout,
   listRollouts,
@@ -54,7 +56,12 @@ export const rolloutRoutes =
         params: rest.rolloutParams,
         response: { ...problems, 200: rest.rolloutDetail },
       },
-      handler: async (request) => showDetail(await must(deps.pool, request.params), deps.temporalLinks),
+      handler: async (request) => {
+        const it = await must(deps.pool, request.params);
+        const groups = groupCauses(await readEnds(deps.pool, it.fleet, it.n));
+        const noWayBack = await readNoWayBack(deps.pool, it.fleet, it.n);
+        return { ...showDetail(it, deps.temporalLinks), groups, noWayBack };
+      },
     });
     app.route({
       method: "GET",
@@ -167,7 +174,8 @@ function showSummary(it: RolloutSummary, links: Links): z.output<typeof rest.rol
   };
 }
 
-const showDetail = (it: RolloutDetail, links: Links): z.output<typeof rest.rolloutDetail> => ({
+type Shown = Omit<z.output<typeof rest.rolloutDetail>, "groups" | "noWayBack">;
+const showDetail = (it: RolloutDetail, links: Links): Shown => ({
   ...showSummary(it, links),
   policy: it.policy.name,
   healthWaitMs: it.policy.healthWaitMs,

@@ -1,6 +1,7 @@
 /** Rollouts as the API shows them. Words and states are those of the rollout itself. */
 import { z } from "zod";
 import { FAILURE_CLASSES, STEPS } from "../brand.ts";
+import { GROUP_KINDS } from "../rollout/explain-groups.ts";
 import { HOLDS } from "../rollout/holds.ts";
 import { PHASES, ROLLOUT_STATES } from "../rollout/phases.ts";
 import { dnsName, page, pageQuery, reason, time, timeOrNull } from "./common.ts";
@@ -61,12 +62,25 @@ const controlButton = z.object({
   effect: z.string(),
 });
 
+const group = z.object({
+  kind: z.enum(GROUP_KINDS),
+  cause: z.string().describe("a class of failure or a code"),
+  says: z.string(),
+  count: z.int(),
+  hosts: z.array(z.string()).describe("the first 20, in the order of the plan"),
+  todo: z.string().nullable(),
+});
+
 export const rolloutDetail = rolloutSummary.extend({
   policy: z.string(),
   healthWaitMs: z.int(),
   onThreshold: z.enum(["pause", "abort", "rollback"]),
   waves: z.array(wave),
   controls: z.array(controlButton),
+  groups: z.array(group).describe("targets that did not arrive, by cause, the worst first"),
+  noWayBack: z
+    .array(z.object({ code: z.string(), count: z.int(), hosts: z.array(z.string()) }))
+    .describe("targets that rollback could not bring back, by the code that says why"),
 });
 
 const step = z.object({
