@@ -123,10 +123,26 @@ export function rolloutCard(rollout, state) {
     phaseList(counts),
     rollout.waves.length === 0 ? null : el("ol", { class: "waves" }, rollout.waves.map((wave) => waveItem(wave, rollout))),
     controls(rollout, state),
+    causes(rollout),
     failed(rollout, state),
     targets(rollout, state),
   );
 }
+
+/** Targets that did not arrive, by cause: read before any row. */
+function causes({ groups = [], fleet, n }) {
+  if (groups.length === 0) return null;
+  return el("div", {}, el("h4", {}, "Did not arrive, by cause"), el("div", { class: "scroll" }, table(CAUSE_COLUMNS, groups, `Causes of ${fleet} ${n}`)));
+}
+
+const CAUSE_COLUMNS = [
+  ["What", (it) => it.kind.replaceAll("_", " ")],
+  ["Cause", (it) => it.cause],
+  ["Targets", (it) => number(it.count), "number"],
+  ["Hosts", (it) => `${it.hosts.slice(0, 5).join(", ")}${it.count > 5 ? ` and ${number(it.count - 5)} more` : ""}`],
+  ["Says", (it) => it.says],
+  ["What to do", (it) => it.todo],
+];
 
 function failed(rollout, state) {
   const rows = state.failed.get(`${rollout.fleet}/${rollout.n}`) ?? [];
@@ -160,6 +176,7 @@ const TARGET_COLUMNS = [
   ["To", (it) => it.toVersion],
   ["Runs", (it) => it.runs],
   ["Why", (it) => el("span", { class: "error-text" }, it.why)],
+  ["Next", (it) => (it.next === null ? (it.todo ?? "nothing by itself") : el("span", {}, it.next.what, it.next.at === null ? "" : ", ", it.next.at === null ? "" : time(it.next.at, "until")))],
 ];
 
 /** Links come from our own configuration; still only http and https are links. */

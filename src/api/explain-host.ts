@@ -87,6 +87,9 @@ async function readWalks(pool: Pool, agent: AgentDetailView, attempts: readonly 
   const { hostName, version, serviceName, os, arch, configHash } = agent;
   const ofVersion = whatBroughtVersion(attempts, version);
   const ofConfig = whatBroughtConfig(attempts, configHash);
+  const broughtVersion = ofVersion === undefined ? null : await readBrought(pool, ofVersion, agent.uid);
+  const broughtConfig =
+    ofConfig === ofVersion ? broughtVersion : ofConfig && (await readBrought(pool, ofConfig, agent.uid));
   const facts = {
     hostName,
     version,
@@ -94,8 +97,8 @@ async function readWalks(pool: Pool, agent: AgentDetailView, attempts: readonly 
     platform: `${os}/${arch}`,
     configHash,
     artifact: (await artifactFor(pool, serviceName, version, os, arch)) ?? null,
-    broughtVersion: ofVersion === undefined ? null : await readBrought(pool, ofVersion, agent.uid),
-    broughtConfig: ofConfig === undefined ? null : await readBrought(pool, ofConfig, agent.uid),
+    broughtVersion,
+    broughtConfig: broughtConfig ?? null,
   };
   return { version: walkVersion(facts), configuration: walkConfig(facts) };
 }

@@ -29,14 +29,18 @@ export async function readHostAttempts(db: Db, host: string): Promise<HostAttemp
   }));
 }
 
-/** The collector and every other one that claims its host name, as assignment sees them. */
+/** One namesake is enough to contest a name; agents without a host name are all namesakes. */
+const MAX_NAMESAKES = 100;
+
+/** The collector first, then others that claim its host name, as assignment sees them. */
 export async function readNamesakes(db: Db, uid: string): Promise<FleetAgent[]> {
   const { rows } = await db.query<FleetAgent & { credentialName: string | null }>(
     `select a.uid, a.host_name as "hostName", a.os, a.arch, a.service_name as "serviceName", a.version, a.credential,
         e.name as "credentialName", a.credential_labels as "credentialLabels", a.attributes, a.connected as live
        from agents a left join enrollment_tokens e on a.credential = 'token:' || e.id::text
-      where a.kind = 'collector' and lower(a.host_name) = (select lower(b.host_name) from agents b where b.uid = $1)`,
-    [uid],
+      where a.kind = 'collector' and lower(a.host_name) = (select lower(b.host_name) from agents b where b.uid = $1)
+      order by (a.uid = $1) desc limit $2`,
+    [uid, MAX_NAMESAKES],
   );
   return rows.map(({ credentialName, ...row }) => (credentialName === null ? row : { ...row, credentialName }));
 }

@@ -2,7 +2,7 @@
 import { goalText, type Explained, type ExplainRollout, type Situation } from "./explain-situation.ts";
 import { instantText } from "./explain-time.ts";
 import { describeHolds, heldBy, type Hold, type Holds } from "./holds.ts";
-import { isFinalState, type RolloutState, type WaveState } from "./phases.ts";
+import { isFinalState, type WaveState } from "./phases.ts";
 
 type Cause = Explained | undefined;
 
@@ -90,17 +90,21 @@ function ofWave(at: Situation): Cause {
   if (own !== undefined && hasBegun(own.state))
     return rollout.state === "waiting_window" ? waiting(at, rollout.reason, "server") : undefined;
   if (rollout.kind === "catch_up" && rollout.state !== "waiting_window") return undefined;
-  const current = rollout.waves.find(({ state }) => !isOver(state));
-  const name = current === undefined ? "" : ` ${current.name}`;
-  const text: Partial<Record<RolloutState, string>> = {
-    waiting_approval: `wave${name} waits for an approval`,
-    waiting_window: rollout.reason,
-    baking: `wave${name} bakes before the next one starts`,
-  };
-  const isRunning = current !== undefined && rollout.state === "running";
-  const before = isRunning ? { ...at, rollout: { ...rollout, next: { what: `wave${name} ends`, atMs: null } } } : at;
-  const said = text[rollout.state] ?? `wave${name} runs before it`;
-  return waiting(before, `its wave has not begun: ${said}`, rollout.state === "waiting_approval" ? "person" : "server");
+  const { said, next } = turnOf(at);
+  const shown = next === undefined ? at : { ...at, rollout: { ...rollout, next: { what: next, atMs: null } } };
+  return waiting(shown, `its wave has not begun: ${said}`, rollout.state === "waiting_approval" ? "person" : "server");
+}
+
+/** Whose turn it is instead; `next` where the rollout's own says less. */
+function turnOf({ rollout: { state, reason, waves } }: Situation): { said: string; next?: string } {
+  if (state === "waiting_window") return { said: reason };
+  const current = waves.find((wave) => !isOver(wave.state));
+  if (current === undefined) return { said: "every wave has ended, and none took it", next: "the rollout ends" };
+  const { name } = current;
+  if (state === "waiting_approval") return { said: `wave ${name} waits for an approval` };
+  if (state === "baking") return { said: `wave ${name} bakes before the next one starts` };
+  if (!hasBegun(current.state)) return { said: `wave ${name} is about to start`, next: `wave ${name} starts` };
+  return { said: `wave ${name} runs before it`, next: `wave ${name} ends` };
 }
 
 const hasBegun = (state: WaveState): boolean => state === "running" || state === "baking" || state === "ended";

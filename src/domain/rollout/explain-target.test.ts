@@ -96,6 +96,19 @@ const CASES: [string, Situation][] = [
   ["its wave ended without it", at("pending", { attempt: { wave: 0 }, host: AWAY })],
   ["wave before runs", at("pending", waiting("running", "wave canary", { what: "hosts report", atMs: null }))],
   [
+    "its wave is about to start",
+    at("pending", {
+      ...early,
+      rollout: {
+        waves: [
+          { k: 0, name: "canary", state: "ended" },
+          { k: 1, name: "rest", state: "pending" },
+        ],
+      },
+    }),
+  ],
+  ["every wave has ended", at("pending", { ...early, rollout: { waves: [{ k: 0, name: "canary", state: "ended" }] } })],
+  [
     "approval",
     at(
       "pending",
