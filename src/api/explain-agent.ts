@@ -58,7 +58,7 @@ export function explainAgent(agent: AgentDetailView, now: Date): Because[] {
   if (agent.phase !== null)
     lines.push({
       what: `its attempt is in phase ${agent.phase}`,
-      why: `since ${agent.phaseSince?.toISOString() ?? "unknown"}`,
+      why: agent.phaseSince === null ? "it has just begun" : `since ${agent.phaseSince.toISOString()}`,
     });
   lines.push({ what: `its updater: ${agent.link}`, why: agent.linkReason });
   if (!agent.connected)
@@ -84,7 +84,7 @@ const versionLine = (agent: AgentDetailView, wanted: string): Because =>
   agent.version === wanted
     ? { what: `it runs ${wanted}`, why: "Git wants it, and the collector itself reports it" }
     : {
-        what: `it runs ${agent.version === "" ? "an unknown version" : agent.version}, Git wants ${wanted}`,
+        what: `it runs ${agent.version || "a version that it does not report"}, Git wants ${wanted}`,
         why:
           agent.offer !== null
             ? "an offer is open"

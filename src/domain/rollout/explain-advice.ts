@@ -71,17 +71,17 @@ type CodeText = {
   /** What happens by itself afterwards; null: nothing. */
   next: string | null;
   waitsFor: "host" | "person" | "server" | "nobody";
-  todo: string;
+  /** Null: nothing is needed. */
+  todo: string | null;
 };
 const MENDED = "catch-up brings it there when that is mended";
-const NOTHING = "nothing";
 
-export const CODE_TEXTS: Record<TargetCode, CodeText> = {
+const CODE_TEXTS: Record<TargetCode, CodeText> = {
   moved: {
     says: "the host belongs to another fleet now",
     next: "its new fleet brings it where it should be",
     waitsFor: "server",
-    todo: NOTHING,
+    todo: null,
   },
   deleted: {
     says: "the agent is gone",
@@ -99,7 +99,7 @@ export const CODE_TEXTS: Record<TargetCode, CodeText> = {
     says: "a newer change took its place before this host began",
     next: "the newer rollout brings it there",
     waitsFor: "server",
-    todo: NOTHING,
+    todo: null,
   },
   rolled_back: {
     says: "the rollout was rolled back before this host began",
@@ -204,3 +204,15 @@ export const CODE_TEXTS: Record<TargetCode, CodeText> = {
     todo: "mend the blueprint, the fleet's parameters or the host's inventory entry in Git",
   },
 };
+
+/** With a text of its own `superseded` is of the host, which came back as another agent; without one it is of the rollout. */
+const CAME_BACK: CodeText = {
+  says: "the host came back as another agent",
+  next: "the agent that it came back as is brought there",
+  waitsFor: "server",
+  todo: "explain the agent that it came back as; this one stays until it is deleted or forgotten",
+};
+
+/** `text`: what the row says. */
+export const textOfCode = (code: TargetCode, text: string): CodeText =>
+  code === "superseded" && text !== "" ? CAME_BACK : CODE_TEXTS[code];

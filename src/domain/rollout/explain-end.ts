@@ -1,5 +1,5 @@
 /** How an attempt ended, why, and what moves the host next. */
-import { CODE_TEXTS, isTargetCode, TO_DO } from "./explain-advice.ts";
+import { isTargetCode, textOfCode, TO_DO } from "./explain-advice.ts";
 import { goalText, type Explained, type Situation } from "./explain-situation.ts";
 import { lengthText } from "./explain-time.ts";
 import { isFinalState } from "./phases.ts";
@@ -50,27 +50,29 @@ function describeFailure(at: Situation): Explained {
       : attempt.failureClass === "rollback_failed"
         ? `it failed, and so did its way back: ${cause}`
         : `it failed, and ${stays}: ${cause}`;
-  return { what, next: null, waitsFor: "person", todo: todoOf(at) };
+  const { code, failureClass, error } = attempt;
+  if (!isTargetCode(code) || failureClass !== null) return { what, next: null, waitsFor: "person", todo: todoOf(at) };
+  const { next, waitsFor, todo } = textOfCode(code, error);
+  return { what, next: next === null ? null : { what: next, atMs: null }, waitsFor, todo };
 }
 
 /** A text of a host begins with its class already. */
 function textOf({ attempt: { error, failureClass, code } }: Situation): string {
   if (error === "")
-    return failureClass ?? (isTargetCode(code) ? CODE_TEXTS[code].says : (code ?? "no cause was recorded"));
+    return failureClass ?? (isTargetCode(code) ? textOfCode(code, error).says : (code ?? "no cause was recorded"));
   return failureClass === null || error.includes(`${failureClass}:`) ? error : `${failureClass}: ${error}`;
 }
 
-function todoOf({ attempt: { failureClass, code }, rollout }: Situation): string {
-  if (isTargetCode(code) && failureClass === null) return CODE_TEXTS[code].todo;
-  if (failureClass !== null) return TO_DO[failureClass];
-  return `read the host's and the server's logs, then retry ${rollout.fleet}/${rollout.n}`;
-}
+const todoOf = ({ attempt: { failureClass }, rollout }: Situation): string =>
+  failureClass === null
+    ? `read the host's and the server's logs, then retry ${rollout.fleet}/${rollout.n}`
+    : TO_DO[failureClass];
 
 function describeCancelled(at: Situation): Explained {
   const { attempt, rollout } = at;
   const { code, failureClass, error } = attempt;
   if (isTargetCode(code)) {
-    const { says, next, waitsFor, todo } = CODE_TEXTS[code];
+    const { says, next, waitsFor, todo } = textOfCode(code, error);
     const what = error === "" ? says : error;
     return {
       what: `it takes no part: ${what} (${code})`,

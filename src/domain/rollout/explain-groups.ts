@@ -1,6 +1,6 @@
 /** A rollout's targets that did not arrive, grouped by cause: a person reads causes, not ten thousand rows. */
 import { FAILURE_CLASSES, type FailureClass } from "../brand.ts";
-import { CODE_TEXTS, isTargetCode, TO_DO } from "./explain-advice.ts";
+import { isTargetCode, textOfCode, TO_DO } from "./explain-advice.ts";
 import type { Direction, Phase } from "./phases.ts";
 
 /** Targets with the same end, as rows count them. */
@@ -44,8 +44,8 @@ function groupOf(end: EndCount): CauseGroup {
   if (isClass(failureClass))
     return { ...shared, cause: failureClass, says: exampleText(end, failureClass), todo: TO_DO[failureClass] };
   if (isTargetCode(code)) {
-    const { says, todo } = CODE_TEXTS[code];
-    return { ...shared, cause: code, says, todo: todo === "nothing" ? null : todo };
+    const { says, todo } = textOfCode(code, end.example);
+    return { ...shared, cause: code, says, todo };
   }
   const cause = code ?? "no_cause";
   const todo = code === null ? "read the server's log of that time" : `docs/errors.md explains ${code}`;

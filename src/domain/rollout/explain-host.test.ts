@@ -192,6 +192,10 @@ const CASES: [string, HostFacts][] = [
     "no configuration of ours yet",
     host({ version: "0.162.0", configHash: null, config: { state: "none", text: "no configuration of ours" } }),
   ],
+  [
+    "left as it is: it came back as another agent",
+    host({ left: { code: "superseded", note: "its host came back as 0190a000-0000-7000-8000-000000000008" } }),
+  ],
   ...TARGET_CODES.map((code): [string, HostFacts] => [
     `cannot be offered: ${code}`,
     host({ target: target("cancelled", { attempt: { code } }), left: leftAs(code) }),

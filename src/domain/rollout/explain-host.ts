@@ -4,7 +4,7 @@
  */
 import type { HealthVerdict } from "../agents/judge-health.ts";
 import type { ConfigState } from "../agents/config-state.ts";
-import { CODE_TEXTS, isTargetCode } from "./explain-advice.ts";
+import { isTargetCode, textOfCode } from "./explain-advice.ts";
 import type { Explained } from "./explain-situation.ts";
 import { instantText } from "./explain-time.ts";
 import { isFinalPhase, isInFlight, type Phase } from "./phases.ts";
@@ -181,7 +181,7 @@ const ofRendering = (it: HostFacts): Cause =>
         says: `${it.hostName} keeps what it has, its configuration does not render: ${it.renderError}`,
         next: { what: "it gets its configuration with the commit that mends it", atMs: null },
         waitsFor: "person",
-        todo: CODE_TEXTS.render_failed.todo,
+        todo: textOfCode("render_failed", it.renderError).todo,
       };
 
 function ofWaiting(it: HostFacts): Cause {
@@ -208,14 +208,14 @@ const isTowards = ({ wantedVersion, wantedConfig }: HostFacts, goal: HostTarget[
 function ofLeft(it: HostFacts): Cause {
   if (it.left === null) return undefined;
   const { code, note } = it.left;
-  const known = isTargetCode(code) ? CODE_TEXTS[code] : undefined;
+  const known = isTargetCode(code) ? textOfCode(code, note) : undefined;
   const next = known?.next ?? null;
   return {
     verdict: "left",
     says: `${gapText(it)}: it is left as it is: ${note || known?.says || code} (${code})`,
     next: next === null ? null : { what: next, atMs: null },
     waitsFor: known?.waitsFor ?? "person",
-    todo: known?.todo ?? `docs/errors.md explains ${code}`,
+    todo: known === undefined ? `docs/errors.md explains ${code}` : known.todo,
   };
 }
 
@@ -233,11 +233,11 @@ const ofHold = (it: HostFacts): Cause =>
 /** A version needs an updater; a configuration does not. */
 function ofUpdater(it: HostFacts): Cause {
   if (it.link === "linked" || it.wantedVersion === null || it.wantedVersion === it.version) return undefined;
-  const { waitsFor, todo } = CODE_TEXTS[it.link === "none" ? "updater_missing" : "updater_mismatch"];
+  const { says, next, waitsFor, todo } = textOfCode(it.link === "none" ? "updater_missing" : "updater_mismatch", "");
   return {
     verdict: "unmanageable",
-    says: `${gapText(it)}: its binary cannot be changed from here: ${it.linkReason || CODE_TEXTS.updater_missing.says}`,
-    next: { what: CODE_TEXTS.updater_missing.next ?? "", atMs: null },
+    says: `${gapText(it)}: its binary cannot be changed from here: ${it.linkReason || says}`,
+    next: next === null ? null : { what: next, atMs: null },
     waitsFor,
     todo,
   };

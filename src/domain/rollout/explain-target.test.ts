@@ -231,6 +231,12 @@ const CASES: [string, Situation][] = [
     at("cancelled", { attempt: { code: "updater_missing", error: "edge-7 has no linked updater" } }),
   ],
   [
+    "came back as another agent",
+    at("cancelled", {
+      attempt: { code: "superseded", error: "the host came back as 0190a000-0000-7000-8000-000000000008" },
+    }),
+  ],
+  [
     "unfamiliar code",
     at("cancelled", { attempt: { code: "artifact_revoked", error: "the release was revoked: bad build" } }),
   ],
