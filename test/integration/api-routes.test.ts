@@ -216,7 +216,7 @@ describe("rollouts", () => {
       phase: "pending",
       waitsFor: "person",
       attempts: [{ attempt: 1 }],
-      offers: [],
+      offers: [{ attempt: 1, kind: "package", direction: "forward", version: "0.162.0", sentAt: null, closedAt: null }],
     });
   });
   it.each([
