@@ -144,7 +144,8 @@ async function dead(stage: Stage, seed: number): Promise<Counted> {
 async function kill(stage: Stage, seed: number): Promise<Counted> {
   const dice = diceOf(seed);
   await stage.fresh(`kill ${seed}`);
-  const restarts: Promise<void>[] = [];
+  // one after the other at each node: one that is just starting is killed when it is there
+  const restarts = new Map<StageNode, Promise<void>>();
   let kills = 0;
   const strike = async (node: StageNode): Promise<void> => {
     await node.depot.kill();
@@ -160,15 +161,18 @@ async function kill(stage: Stage, seed: number): Promise<Counted> {
         const delayMs = points.get(arrived++);
         if (delayMs === undefined) return;
         kills++;
-        restarts.push(new Promise((done) => setTimeout(done, delayMs)).then(() => strike(node)));
+        const soon = new Promise((done) => setTimeout(done, delayMs));
+        const struck = Promise.all([soon, restarts.get(node)]).then(() => strike(node));
+        struck.catch(() => undefined); // awaited below
+        restarts.set(node, struck);
       };
   try {
     await stage.execute();
   } finally {
     for (const { control, read } of stage.nodes) for (const proxy of [control, read]) proxy.arriving = () => undefined;
-    await Promise.allSettled(restarts);
+    await Promise.allSettled(restarts.values());
   }
-  await Promise.all(restarts);
+  await Promise.all(restarts.values());
   await settle(stage);
   await stage.until("both disks of each node", async () => {
     const files = (await Promise.all(stage.nodes.map(({ depot }) => depot.files()))).flat();

@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { stringify } from "yaml";
+import { lowPort } from "./low-port.ts";
 
 const SCRIPT = fileURLToPath(new URL("../../src/bin/myriarch-depot.ts", import.meta.url));
 export const TOKENS = { control: "control-token-0123456789", read: "read-token-0123456789" };
@@ -54,7 +55,8 @@ async function startDepot(root: string, nodeId: string, settings: object): Promi
   const folder = join(root, nodeId);
   const disks = [join(folder, "disk-a"), join(folder, "disk-b")];
   await mkdir(folder);
-  let ports = { control: 0, read: 0 };
+  // it is started again on them after a kill
+  const ports = { control: await lowPort(), read: await lowPort() };
   const config = join(folder, "depot.yaml");
   let child: ChildProcess | undefined;
   let stderr = "";
@@ -76,17 +78,6 @@ async function startDepot(root: string, nodeId: string, settings: object): Promi
       const ready = JSON.parse(line) as { control: string; read: string };
       depot.controlUrl = ready.control;
       depot.readUrl = ready.read;
-      ports = { control: Number(new URL(ready.control).port), read: Number(new URL(ready.read).port) };
-      await writeFile(
-        config,
-        stringify({
-          ...settings,
-          nodeId,
-          disks,
-          control: listen(ports.control, "control"),
-          read: listen(ports.read, "read"),
-        }),
-      );
     },
     kill: async () => {
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;

@@ -1,13 +1,12 @@
 /** `myriarchd --roles api` as real processes on one database, which a test kills and starts again. */
-import { createHash, randomBytes, randomInt } from "node:crypto";
-import { once } from "node:events";
+import { createHash, randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { programPath, startProgram, type Program } from "../../src/embedded/program.ts";
 import type { Pool } from "../../src/store/database.ts";
+import { lowPort } from "./low-port.ts";
 
 export type Replica = {
   port: number;
@@ -60,7 +59,7 @@ export async function startReplicas(options: Options): Promise<Replicas> {
 }
 
 async function prepare({ databaseUrl, temporalAddress, agents = {}, env = {} }: Options, root: string, i: number) {
-  const [port, metricsPort] = await Promise.all([freePort(), freePort()]);
+  const [port, metricsPort] = await Promise.all([lowPort(), lowPort()]);
   const dataDir = join(root, `replica-${i}`);
   await mkdir(dataDir, { recursive: true });
   const configFile = join(dataDir, "server.yaml");
@@ -103,22 +102,6 @@ async function prepare({ databaseUrl, temporalAddress, agents = {}, env = {} }: 
       await program?.stop();
     },
   };
-}
-
-/**
- * Below what systems give to outgoing connections: while nobody listens at one of those, whoever tries to connect may be
- * given the very same port, and is then connected to itself.
- */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(12_000, 30_000);
-    const server = createServer().listen(port, "127.0.0.1");
-    const [event] = await Promise.race([once(server, "listening").then(() => ["free"]), once(server, "error")]);
-    if (event !== "free") continue;
-    server.close();
-    await once(server, "close");
-    return port;
-  }
 }
 
 /** A new enrollment token of that database. */
