@@ -19,6 +19,12 @@ export const LISTENER_LIMITS = {
   keepAliveTimeout: 72_000,
 } as const;
 
+/**
+ * Connections that the system keeps until we take them; it caps this itself (`net.core.somaxconn`). What comes beyond is
+ * dropped and tried again after seconds, so that of ten thousand agents that come back at once some would take minutes.
+ */
+export const LISTEN_BACKLOG = 4_096;
+
 export function createListenerServer(
   handler: RequestListener,
   tls?: ListenerTls,

@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import { buildApi } from "../../api/app.ts";
 import { createEventHub } from "../../api/event-hub.ts";
 import { createGitSyncPoke } from "../../api/gitops-poke.ts";
+import { LISTEN_BACKLOG } from "../../api/listener.ts";
 import { createMetrics, serveMetrics } from "../../api/metrics.ts";
 import { createOpampServer } from "../../api/opamp/server.ts";
 import { repeatDeliveries } from "../../api/repeat-deliveries.ts";
@@ -58,7 +59,8 @@ export async function runApi(settings: ServerSettings, log: Logger): Promise<voi
     log.warn({ err }, "metrics not read"),
   );
   onEnd(() => metrics.close());
-  const address = await app.listen({ host: settings.server.listen.host, port: settings.server.listen.port });
+  const { host, port } = settings.server.listen;
+  const address = await app.listen({ host, port, backlog: LISTEN_BACKLOG });
   // fastify does not know what a listener that it was given speaks.
   const url = settings.server.tls === undefined ? address : address.replace(/^http:/, "https:");
   log.info({ url, metrics: metrics.url }, "listening");
