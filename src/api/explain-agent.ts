@@ -1,6 +1,7 @@
 /** Why an agent is what it is, as sentences: kind, fleet, wanted and running version, offer, attempt, updater. */
 import { configState, type ConfigState } from "../domain/agents/config-state.ts";
 import { judgeHealth, type HealthVerdict } from "../domain/agents/judge-health.ts";
+import { namesText } from "../domain/rollout/explain-host.ts";
 import type { AgentDetailView, AgentView } from "../store/agent-list.ts";
 
 export type Because = { what: string; why: string };
@@ -48,7 +49,7 @@ export function explainAgent(agent: AgentDetailView, now: Date): Because[] {
   const config = stateOf(agent, now);
   if (config.state !== "none") lines.push({ what: `its configuration: ${config.state}`, why: config.text });
   if (agent.drift !== null && agent.drift.length > 0)
-    lines.push({ what: "it runs something else than it was sent", why: `different: ${shown(agent.drift)}` });
+    lines.push({ what: "it runs something else than it was sent", why: `different: ${namesText(agent.drift)}` });
   const health = healthOf(agent);
   if (agent.healthy && !health.ok) lines.push({ what: "it says healthy and is not", why: health.because });
   if (agent.wantedVersion !== null) lines.push(versionLine(agent, agent.wantedVersion));
@@ -68,10 +69,6 @@ export function explainAgent(agent: AgentDetailView, now: Date): Because[] {
     });
   return lines;
 }
-
-const MAX_NAMED = 5;
-const shown = (paths: readonly string[]): string =>
-  `${paths.slice(0, MAX_NAMED).join(", ")}${paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : ""}`;
 
 const article = (kind: AgentDetailView["kind"]): string =>
   kind === "collector" ? "a collector" : `an ${kind}${kind === "unknown" ? " agent" : ""}`;
@@ -112,7 +109,7 @@ export function whyNow(agent: AgentView, now: Date): string {
   if (agent.wantedVersion !== null && agent.wantedVersion !== agent.version)
     return `Git wants ${agent.wantedVersion}; ${leftText(agent) || "nothing is offered now"}`;
   if (agent.drift !== null && agent.drift.length > 0)
-    return `runs something else than it was sent: ${shown(agent.drift)}`;
+    return `runs something else than it was sent: ${namesText(agent.drift)}`;
   return agent.fleet === null ? `unassigned: ${agent.fleetReason}` : "as wanted";
 }
 const CONFIG_TROUBLE: readonly ConfigState["state"][] = ["failed", "returned", "unanswered", "incompatible"];

@@ -21,7 +21,7 @@ import { readHostAttempts, readNamesakes } from "../store/host-attempts.ts";
 import { getRollout, listTargets, readFleet, readRollout } from "../store/rollouts.ts";
 import { readSnapshotOf } from "../store/wanted.ts";
 import { explainAgent, healthOf, stateOf } from "./explain-agent.ts";
-import { currentOf, explainedRollout, explainRow } from "./show-target.ts";
+import { currentOf, explainedRollout, explainRow, showNext } from "./show-target.ts";
 
 /** The whole answer: the sentence first, then both walks, then each reason by itself. */
 export async function explainWhole(
@@ -39,7 +39,7 @@ export async function explainWhole(
     hostName: agent.hostName,
     verdict,
     says,
-    next: next && { what: next.what, at: next.atMs === null ? null : new Date(next.atMs).toISOString() },
+    next: showNext(next),
     waitsFor,
     todo,
     ...(await readWalks(pool, agent, attempts)),
@@ -52,8 +52,6 @@ function hostFacts(agent: AgentDetailView, target: HostTarget | null, held: Host
   return {
     ...agent,
     lastSeenMs: agent.lastSeenAt.getTime(),
-    // The view has this text for an agent that has no row yet.
-    isPlanned: agent.fleetReason !== "not planned yet",
     config: stateOf(agent, now),
     left,
     health: healthOf(agent),

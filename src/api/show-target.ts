@@ -1,6 +1,6 @@
 /** One target as the API shows it: phase, since when, what it waits for or why it ended so, and all its attempts. */
 import type { z } from "zod";
-import { FAILURE_CLASSES, type FailureClass } from "../domain/brand.ts";
+import { isFailureClass } from "../domain/brand.ts";
 import type { attempt, target, targetDetail } from "../domain/rest/rollout.ts";
 import type { Explained, ExplainRollout } from "../domain/rollout/explain-situation.ts";
 import { explainTarget } from "../domain/rollout/explain-target.ts";
@@ -33,7 +33,7 @@ export function explainRow(it: TargetView, rollout: ExplainRollout, now: Date): 
       deadlineMs: current.deadlineAt?.getTime() ?? null,
       notBeforeMs: current.notBefore?.getTime() ?? null,
       healthFromMs: current.healthFrom?.getTime() ?? null,
-      failureClass: isClass(current.failureClass) ? current.failureClass : null,
+      failureClass: isFailureClass(current.failureClass) ? current.failureClass : null,
     },
     rollout,
     host:
@@ -49,6 +49,10 @@ export function currentOf({ host, attempts }: TargetView): AttemptView {
   if (current === undefined) throw new Error(`target ${host} has no attempt`);
   return current;
 }
+
+/** What happens next, as the API says it. */
+export const showNext = (next: Explained["next"]) =>
+  next && { what: next.what, at: next.atMs === null ? null : new Date(next.atMs).toISOString() };
 
 export function showTarget(it: TargetView, rollout: ExplainRollout, now: Date): z.output<typeof target> {
   const current = currentOf(it);
@@ -68,7 +72,7 @@ export function showTarget(it: TargetView, rollout: ExplainRollout, now: Date): 
     phase: current.phase,
     since: current.since.toISOString(),
     why: what,
-    next: next && { what: next.what, at: next.atMs === null ? null : new Date(next.atMs).toISOString() },
+    next: showNext(next),
     waitsFor,
     todo,
     attempts: it.attempts.map(showAttempt),
@@ -91,8 +95,6 @@ export const showTargetDetail = (
   })),
 });
 
-const isClass = (text: string | null): text is FailureClass => FAILURE_CLASSES.some((known) => known === text);
-
 const showAttempt = (it: AttemptView): z.output<typeof attempt> => ({
   attempt: it.attempt,
   direction: it.direction,
@@ -103,7 +105,7 @@ const showAttempt = (it: AttemptView): z.output<typeof attempt> => ({
   notBefore: it.notBefore?.toISOString() ?? null,
   offeredAt: it.offeredAt?.toISOString() ?? null,
   finishedAt: it.finishedAt?.toISOString() ?? null,
-  failureClass: isClass(it.failureClass) ? it.failureClass : null,
+  failureClass: isFailureClass(it.failureClass) ? it.failureClass : null,
   code: it.code,
   error: it.error,
   steps: it.steps,

@@ -76,3 +76,5 @@ export const FAILURE_CLASSES = [
   "regressed",
 ] as const;
 export type FailureClass = (typeof FAILURE_CLASSES)[number];
+export const isFailureClass = (text: string | null): text is FailureClass =>
+  FAILURE_CLASSES.some((known) => known === text);

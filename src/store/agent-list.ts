@@ -37,6 +37,8 @@ export type AgentView = {
   package: { status: string; version: string; offeredVersion: string; error: string } | null;
   fleet: string | null;
   fleetReason: string;
+  /** A planning has seen it. */
+  isPlanned: boolean;
   wantedVersion: string | null;
   wantedConfig: string | null;
   renderError: string | null;
@@ -88,6 +90,7 @@ const VIEW = `a.uid, a.kind, a.kind_reason as "kindReason", a.host_name as "host
   (select x.pipelines from configs x where x.hash = a.remote_config_hash) as "expectedPipelines",
   case a.kind when 'collector' then u.attributes when 'updater' then a.attributes end as "updaterAttributes",
   case a.kind when 'collector' then u.package_status when 'updater' then a.package_status end as package, w.fleet, coalesce(w.fleet_reason, 'not planned yet') as "fleetReason",
+  w.host is not null as "isPlanned",
   w.version as "wantedVersion", encode(w.config_hash, 'hex') as "wantedConfig", w.render_error as "renderError",
   w.left_code as "leftCode", coalesce(w.left_note, '') as "leftNote",
   case when o.id is null then null else jsonb_build_object('kind', o.kind, 'version', o.version, 'openedAt', o.opened_at,

@@ -4,6 +4,7 @@
  */
 import type { FailureClass } from "../brand.ts";
 import type { ErrorCode } from "../errors.ts";
+import type { Explained } from "./explain-situation.ts";
 import type { LeaveCode } from "./plan-target.ts";
 
 /** What a person does about a failure of this class. */
@@ -70,10 +71,12 @@ type CodeText = {
   says: string;
   /** What happens by itself afterwards; null: nothing. */
   next: string | null;
-  waitsFor: "host" | "person" | "server" | "nobody";
+  waitsFor: Explained["waitsFor"];
   /** Null: nothing is needed. */
   todo: string | null;
 };
+/** What somebody does about a host that is offline. */
+export const BRING_BACK = "bring the host back: see that it is up and reaches the server";
 const MENDED = "catch-up brings it there when that is mended";
 
 const CODE_TEXTS: Record<TargetCode, CodeText> = {
@@ -213,6 +216,8 @@ const CAME_BACK: CodeText = {
   todo: "explain the agent that it came back as; this one stays until it is deleted or forgotten",
 };
 
-/** `text`: what the row says. */
-export const textOfCode = (code: TargetCode, text: string): CodeText =>
-  code === "superseded" && text !== "" ? CAME_BACK : CODE_TEXTS[code];
+/** `text`: what the row says. `says` is for a row without a text of its own. */
+export function textOfCode(code: TargetCode, text: string): { says: string } & Omit<Explained, "what"> {
+  const { next, ...rest } = code === "superseded" && text !== "" ? CAME_BACK : CODE_TEXTS[code];
+  return { ...rest, next: next === null ? null : { what: next, atMs: null } };
+}

@@ -1,6 +1,6 @@
 /** How an attempt ended, why, and what moves the host next. */
 import { isTargetCode, textOfCode, TO_DO } from "./explain-advice.ts";
-import { goalText, type Explained, type Situation } from "./explain-situation.ts";
+import { goalText, wantedVersion, type Explained, type Situation } from "./explain-situation.ts";
 import { lengthText } from "./explain-time.ts";
 import { isFinalState } from "./phases.ts";
 
@@ -33,9 +33,9 @@ function describeSuccess(at: Situation): Explained {
 }
 
 /** A success says what was; the version that it runs now is what is. */
-function drifted({ target, attempt, host }: Situation): string {
-  const reached =
-    target.toVersion === null ? null : attempt.direction === "back" ? target.fromVersion : target.toVersion;
+function drifted(at: Situation): string {
+  const { host } = at;
+  const reached = wantedVersion(at);
   if (host === null || reached === null || host.version === reached) return "";
   return `; it reports ${host.version || "no version"} now`;
 }
@@ -53,7 +53,7 @@ function describeFailure(at: Situation): Explained {
   const { code, failureClass, error } = attempt;
   if (!isTargetCode(code) || failureClass !== null) return { what, next: null, waitsFor: "person", todo: todoOf(at) };
   const { next, waitsFor, todo } = textOfCode(code, error);
-  return { what, next: next === null ? null : { what: next, atMs: null }, waitsFor, todo };
+  return { what, next, waitsFor, todo };
 }
 
 /** A text of a host begins with its class already. */
@@ -74,12 +74,7 @@ function describeCancelled(at: Situation): Explained {
   if (isTargetCode(code)) {
     const { says, next, waitsFor, todo } = textOfCode(code, error);
     const what = error === "" ? says : error;
-    return {
-      what: `it takes no part: ${what} (${code})`,
-      next: next === null ? null : { what: next, atMs: null },
-      waitsFor,
-      todo,
-    };
+    return { what: `it takes no part: ${what} (${code})`, next, waitsFor, todo };
   }
   if (failureClass !== null)
     return { what: `it was taken back: ${textOf(at)}`, next: null, waitsFor: "person", todo: TO_DO[failureClass] };

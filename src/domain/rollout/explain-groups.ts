@@ -1,5 +1,5 @@
 /** A rollout's targets that did not arrive, grouped by cause: a person reads causes, not ten thousand rows. */
-import { FAILURE_CLASSES, type FailureClass } from "../brand.ts";
+import { isFailureClass } from "../brand.ts";
 import { isTargetCode, textOfCode, TO_DO } from "./explain-advice.ts";
 import type { Direction, Phase } from "./phases.ts";
 
@@ -41,7 +41,7 @@ function groupOf(end: EndCount): CauseGroup {
   const kind = kindOf(end);
   const shared = { kind, count, hosts };
   // A class says more than a code: both stand in a row when the way back of a failure could not be offered.
-  if (isClass(failureClass))
+  if (isFailureClass(failureClass))
     return { ...shared, cause: failureClass, says: exampleText(end, failureClass), todo: TO_DO[failureClass] };
   if (isTargetCode(code)) {
     const { says, todo } = textOfCode(code, end.example);
@@ -55,8 +55,6 @@ function groupOf(end: EndCount): CauseGroup {
 /** The rows of a group share their class, not their text: one text stands for itself. */
 const exampleText = ({ example, count }: EndCount, none: string): string =>
   example === "" ? none : count === 1 ? example : `for example ${example}`;
-
-const isClass = (text: string | null): text is FailureClass => FAILURE_CLASSES.some((known) => known === text);
 
 /** Ends that say nothing of the host itself. */
 const OF_THE_ROLLOUT = ["moved", "deleted", "aborted", "superseded", "rolled_back", "withdrawn"];

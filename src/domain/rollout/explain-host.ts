@@ -4,7 +4,7 @@
  */
 import type { HealthVerdict } from "../agents/judge-health.ts";
 import type { ConfigState } from "../agents/config-state.ts";
-import { isTargetCode, textOfCode } from "./explain-advice.ts";
+import { BRING_BACK, isTargetCode, textOfCode } from "./explain-advice.ts";
 import type { Explained } from "./explain-situation.ts";
 import { instantText } from "./explain-time.ts";
 import { isFinalPhase, isInFlight, type Phase } from "./phases.ts";
@@ -147,7 +147,7 @@ function ofWanted(it: HostFacts): HostExplained {
       says: `${gapText(it)}, as last heard: it is offline since ${instantText(lastSeenMs)}`,
       next: { what: "it is compared again when it is back", atMs: null },
       waitsFor: "host",
-      todo: BACK,
+      todo: BRING_BACK,
     };
   if (!health.ok)
     return {
@@ -168,9 +168,9 @@ function ofWanted(it: HostFacts): HostExplained {
   return { verdict: "in_sync", says: gapText(it), ...quiet };
 }
 
-const BACK = "bring the host back: see that it is up and reaches the server";
 const MAX_NAMED = 5;
-const namesText = (names: readonly string[]): string =>
+/** The first names, and how many more there are. */
+export const namesText = (names: readonly string[]): string =>
   `${names.slice(0, MAX_NAMED).join(", ")}${names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : ""}`;
 
 const ofRendering = (it: HostFacts): Cause =>
@@ -209,11 +209,10 @@ function ofLeft(it: HostFacts): Cause {
   if (it.left === null) return undefined;
   const { code, note } = it.left;
   const known = isTargetCode(code) ? textOfCode(code, note) : undefined;
-  const next = known?.next ?? null;
   return {
     verdict: "left",
     says: `${gapText(it)}: it is left as it is: ${note || known?.says || code} (${code})`,
-    next: next === null ? null : { what: next, atMs: null },
+    next: known?.next ?? null,
     waitsFor: known?.waitsFor ?? "person",
     todo: known === undefined ? `docs/errors.md explains ${code}` : known.todo,
   };
@@ -237,7 +236,7 @@ function ofUpdater(it: HostFacts): Cause {
   return {
     verdict: "unmanageable",
     says: `${gapText(it)}: its binary cannot be changed from here: ${it.linkReason || says}`,
-    next: next === null ? null : { what: next, atMs: null },
+    next,
     waitsFor,
     todo,
   };
@@ -251,7 +250,7 @@ function ofNothing(it: HostFacts): HostExplained {
       says: `${gapText(it)}: it is offline since ${instantText(lastSeenMs)}`,
       next: { what: "it is planned when it is back", atMs: null },
       waitsFor: "host",
-      todo: BACK,
+      todo: BRING_BACK,
     };
   const trouble = config.state === "applied" || config.state === "none" ? "" : `; its configuration: ${config.text}`;
   return {

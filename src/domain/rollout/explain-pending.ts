@@ -1,4 +1,5 @@
 /** Why an attempt has not begun: the first thing that keeps it, in the order in which the engine asks. */
+import { BRING_BACK } from "./explain-advice.ts";
 import { goalText, type Explained, type ExplainRollout, type Situation } from "./explain-situation.ts";
 import { instantText } from "./explain-time.ts";
 import { describeHolds, heldBy, type Hold, type Holds } from "./holds.ts";
@@ -38,10 +39,8 @@ function ofEnd({ rollout: { state }, host }: Situation): Cause {
   if (state !== "succeeded")
     return { what, next: null, waitsFor: "person", todo: "retry the rollout, or commit another change" };
   const next = away ? "catch-up brings it there when it is back" : "catch-up brings it there";
-  return { what, next: { what: next, atMs: null }, waitsFor: away ? "host" : "server", todo: away ? BACK : null };
+  return { what, next: { what: next, atMs: null }, waitsFor: away ? "host" : "server", todo: away ? BRING_BACK : null };
 }
-
-const BACK = "bring the host back: see that it is up and reaches the server";
 
 function ofEnding({ rollout: { ending }, attempt: { direction } }: Situation): Cause {
   if (ending === null || direction === "back") return undefined;
@@ -63,9 +62,9 @@ function ofHold({ rollout, attempt, ...at }: Situation): Cause {
   const holds = heldBy(rollout.holds).filter((hold) => attempt.direction === "forward" || hold !== "revoked");
   if (holds.length === 0) return undefined;
   const shown: Holds = Object.fromEntries(holds.map((hold) => [hold, rollout.holds[hold]]));
-  const since = holds.map((hold) => rollout.holds[hold]?.at ?? "").toSorted()[0] ?? "";
+  const sinceMs = Math.min(...holds.map((hold) => Date.parse(rollout.holds[hold]?.at ?? "")));
   return {
-    what: `the rollout is paused since ${since.replace("T", " ").replace(/\.\d+Z$/, "Z")}: ${describeHolds(shown)}${awayNote(at.host)}`,
+    what: `the rollout is paused since ${instantText(sinceMs)}: ${describeHolds(shown)}${awayNote(at.host)}`,
     next: null,
     waitsFor: "person",
     todo: liftingOf(holds, rollout),
@@ -128,7 +127,7 @@ function ofOffline({ host, attempt, rollout }: Situation): Cause {
   const next = isLeft
     ? "when it is back, catch-up brings it there after this rollout"
     : "it is offered when it returns";
-  return { what, next: { what: next, atMs: null }, waitsFor: "host", todo: BACK };
+  return { what, next: { what: next, atMs: null }, waitsFor: "host", todo: BRING_BACK };
 }
 
 /** With a text it is the host's own backoff, without one the server waits for an artifact or the updater. */
