@@ -97,7 +97,7 @@ export function createReplicationActivities(deps: ReplicationDeps) {
 }
 
 async function openExecution({ pool }: ReplicationDeps, it: Execution & { cause: string }) {
-  const { epoch, generation } = await rows.readWantedSet(pool);
+  const { epoch, generation } = await rows.readGeneration(pool);
   await rows.openExecution(pool, { id: it.execution, cause: it.cause, epoch, generation });
   const nodes = await rows.listDepots(pool);
   return { generation, nodes: nodes.map((node) => node.nodeId), holders: await stagingHolders(pool) };
@@ -122,12 +122,8 @@ async function probeNode(
 ): Promise<Probe> {
   const { pool } = deps;
   const { node } = it;
-  const [wanted, depot, all, holds] = await Promise.all([
-    wantedSet(),
-    rows.depotById(pool, node),
-    rows.listDepots(pool),
-    holdsOf(pool, it.execution),
-  ]);
+  const [wanted, all, holds] = await Promise.all([wantedSet(), rows.listDepots(pool), holdsOf(pool, it.execution)]);
+  const depot = all.find(({ nodeId }) => nodeId === node);
   if (wanted.generation !== it.generation || depot === undefined) return { node, answer: "superseded" };
   const client = deps.depots.of(depot);
   const peers = all.map((other) => new URL(other.readUrl).origin);
@@ -214,7 +210,9 @@ async function closeExecution({ pool, minCopies, log }: ReplicationDeps, it: Clo
   const { nodes, puts, copies, failed, bytes, want } = result;
   const left = await transaction(pool, async (tx) => {
     const gone = it.state === "ended" ? await leaveDrained(tx, { execution: it.execution, minCopies }, new Date()) : [];
-    await noteWords(tx, minCopies, new Date());
+    // the plan was made of how things stood, and that was said then
+    const isAsPlanned = it.state === "ended" && puts + copies + failed === 0 && gone.length === 0;
+    if (!isAsPlanned) await noteWords(tx, minCopies, new Date());
     return gone;
   });
   for (const node of left) log.info({ node }, "everything that this depot has is safe elsewhere: it left");

@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import { chooseExpired } from "../domain/artifact/retention.ts";
 import { transaction, type Pool } from "../store/database.ts";
-import { readWantedSet } from "../store/depots.ts";
+import { readGeneration } from "../store/depots.ts";
 import { keptReleases, noteNeeds, removeExpired } from "../store/retention.ts";
 import { withActivityFailures } from "./artifact-failure.ts";
 
@@ -35,9 +35,8 @@ export function createRetentionActivities(deps: RetentionDeps) {
 }
 
 async function applyRetention({ pool, now, keepForMs, log }: RetentionDeps): Promise<RetentionRun> {
-  let { generation } = await readWantedSet(pool);
-  await noteNeeds(pool, await keptReleases(pool), now());
-  const facts = await keptReleases(pool);
+  let { generation } = await readGeneration(pool);
+  const facts = await noteNeeds(pool, await keptReleases(pool), now());
   const { chosen, more } = chooseExpired(facts, now().getTime(), { keepForMs, atOnce: AT_ONCE });
   const run: RetentionRun = { deleted: [], kept: facts.length, more };
   for (const { distribution, version } of chosen) {

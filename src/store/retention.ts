@@ -46,8 +46,11 @@ async function keptRelease(db: Db, it: ReleaseName): Promise<KeptRelease | undef
 const pinOf = ({ pin }: Row): KeptRelease["pin"] =>
   pin && { ...pin, at: new Date(pin.at), until: pin.until === null ? null : new Date(pin.until) };
 
-/** Remembers since when nobody needs each: `keepFor` counts from the first look that found nobody. */
-export async function noteNeeds(db: Db, facts: readonly ReleaseFacts[], now: Date): Promise<void> {
+/**
+ * Remembers since when nobody needs each: `keepFor` counts from the first look that found nobody. Resolves with the facts
+ * as they are afterwards.
+ */
+export async function noteNeeds<F extends ReleaseFacts>(db: Db, facts: readonly F[], now: Date): Promise<F[]> {
   const rows = facts.map(({ distribution, version, users }) => ({ distribution, version, needed: users.length > 0 }));
   await db.query(
     `update releases r set unneeded_since = case when f.needed then null else coalesce(r.unneeded_since, $2) end
@@ -55,6 +58,10 @@ export async function noteNeeds(db: Db, facts: readonly ReleaseFacts[], now: Dat
      where r.distribution = f.distribution and r.version = f.version and f.needed = (r.unneeded_since is not null)`,
     [JSON.stringify(rows), now],
   );
+  return facts.map((it) => ({
+    ...it,
+    unneededSinceMs: it.users.length > 0 ? null : (it.unneededSinceMs ?? now.getTime()),
+  }));
 }
 
 const nameOf = ({ distribution, version }: ReleaseName): ReleaseName => ({ distribution, version });

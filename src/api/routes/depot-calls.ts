@@ -8,7 +8,7 @@ import type { DepotClient } from "../../depot/client.ts";
 import type { NodeStatus } from "../../domain/depot/node-status.ts";
 import { audit } from "../../store/audit.ts";
 import { transaction } from "../../store/database.ts";
-import { depotById, readWantedSet } from "../../store/depots.ts";
+import { depotById, readGeneration } from "../../store/depots.ts";
 import { noteFindings } from "../../store/replication-history.ts";
 import { principalOf, type Principal } from "../auth.ts";
 import type { ArtifactRouteDeps } from "./artifacts.ts";
@@ -82,7 +82,7 @@ async function clientOf(deps: ArtifactRouteDeps, nodeId: string): Promise<DepotC
 async function adopt(deps: ArtifactRouteDeps, nodeId: string, reason: string, principal: Principal) {
   if (reason === "") throw failure("reason_required", { action: "adopt" });
   const client = await clientOf(deps, nodeId);
-  const { epoch } = await readWantedSet(deps.pool);
+  const { epoch } = await readGeneration(deps.pool);
   await client.adopt(epoch);
   const entry = { principal: principal.name, action: "depot.adopt", object: nodeId, outcome: "accepted" } as const;
   await audit(deps.pool, { ...entry, detail: { reason } }, deps.now());

@@ -7,7 +7,7 @@ import { problems } from "../../domain/rest/problem.ts";
 import { releaseParams } from "../../domain/rest/release.ts";
 import * as rest from "../../domain/rest/retention.ts";
 import { transaction } from "../../store/database.ts";
-import { readWantedSet } from "../../store/depots.ts";
+import { readGeneration } from "../../store/depots.ts";
 import { pinRelease, unpinRelease } from "../../store/pins.ts";
 import type { ReleaseName } from "../../store/releases.ts";
 import { keptReleases, type KeptRelease } from "../../store/retention.ts";
@@ -58,7 +58,7 @@ export function retentionRoutes(deps: ArtifactRouteDeps, app: App): void {
 
 async function explainRetention({ pool, now, keepForMs }: ArtifactRouteDeps) {
   const at = now();
-  const [{ generation }, kept] = await Promise.all([readWantedSet(pool), keptReleases(pool)]);
+  const [{ generation }, kept] = await Promise.all([readGeneration(pool), keptReleases(pool)]);
   return { keepForMs, at: at.toISOString(), generation, items: kept.map((it) => show(it, at, keepForMs)) };
 }
 
