@@ -49,18 +49,31 @@ export async function renderAll(
     if (one === undefined) continue;
     const identity = identify(agent);
     const version = desiredVersion(one.fleet)?.version ?? null;
-    const rendered = renderConfig(snapshot, one.fleet, agent, version ?? agent.version, sha256, identity);
-    const config = rendered.ok ? Buffer.from(rendered.hash).toString("hex") : null;
-    if (rendered.ok && config !== null) configs.set(config, rendered.bytes);
+    const { config, error } = renderInto(configs, snapshot, one.fleet, agent, version, identity);
     const selected = one.policy.waves.flatMap(({ selector }, k) =>
       selector !== null && matches(selector, identity.labels) ? [k] : [],
     );
-    const error = rendered.ok ? null : rendered.message;
     one.hosts.push({ agent, want: { version, config }, error, matches: selected, missing: [] });
     done += 1;
     if (done % CHUNK === 0) await yieldThread(beat);
   }
   return { work: [...work.values()], configs };
+}
+
+/** Renders for one agent and keeps the bytes. `version`: what the fleet gives; without one the agent's own counts. */
+function renderInto(
+  configs: Configs,
+  snapshot: Objects,
+  fleet: Fleet,
+  agent: PlanAgent,
+  version: string | null,
+  identity: ReturnType<ReturnType<typeof identifier>>,
+): { config: string | null; error: string | null } {
+  const rendered = renderConfig(snapshot, fleet, agent, version ?? agent.version, sha256, identity);
+  if (!rendered.ok) return { config: null, error: rendered.message };
+  const config = Buffer.from(rendered.hash).toString("hex");
+  configs.set(config, rendered.bytes);
+  return { config, error: null };
 }
 
 /** Heartbeats and connections of this process go on between chunks. */
@@ -106,9 +119,7 @@ export function renderProven(
     hosts.map(({ agent }) => agent),
   );
   const states = hosts.map(({ agent }): [string, WantedState] => {
-    const rendered = renderConfig(proven, fleet, agent, provenVersion ?? agent.version, sha256, identify(agent));
-    const config = rendered.ok ? Buffer.from(rendered.hash).toString("hex") : null;
-    if (rendered.ok && config !== null) configs.set(config, rendered.bytes);
+    const { config } = renderInto(configs, proven, fleet, agent, provenVersion, identify(agent));
     return [agent.uid, { version: provenVersion, config }];
   });
   return { states: new Map(states), configs };

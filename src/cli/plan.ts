@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { planPreview, type PlanPreview } from "../domain/rest/plan.ts";
 import type { Context } from "./command.ts";
 import { UsageError } from "./connection.ts";
-import { shortTime, table } from "./print.ts";
+import { plural, shortTime, table } from "./print.ts";
 import { readRevision } from "./revision.ts";
 
 type Fleet = PlanPreview["fleets"][number];
@@ -57,16 +57,15 @@ export function describePlan(it: PlanPreview, all: boolean): string {
   const rollouts = it.fleets.filter(({ targets }) => targets > 0);
   const hosts = rollouts.reduce((sum, { targets }) => sum + targets, 0);
   return [
-    `plan of ${name}: ${count(rollouts.length, "rollout")}, ${count(hosts, "host")} of ${it.agents}`,
+    `plan of ${name}: ${plural(rollouts.length, "rollout")}, ${plural(hosts, "host")} of ${it.agents}`,
     ...shown.map(describeFleet),
     ...it.cancelled.map(({ fleet, n }) => `fleet ${fleet} is not in it: rollout ${n} would be cancelled`),
-    ...(quiet > 0 ? [`${count(quiet, "fleet")} without a change`] : []),
-    ...(it.unassigned > 0 ? [`${count(it.unassigned, "agent")} without a fleet, kept as they are`] : []),
+    ...(quiet > 0 ? [`${plural(quiet, "fleet")} without a change`] : []),
+    ...(it.unassigned > 0 ? [`${plural(it.unassigned, "agent")} without a fleet, kept as they are`] : []),
     "nothing was changed; times are estimates: approvals come at once, nobody is offline, nothing fails",
   ].join("\n\n");
 }
 
-const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? "" : "s"}`;
 const isQuiet = (it: Fleet): boolean =>
   it.targets === 0 && it.outcome === "nothing" && it.leftOut + it.joiners + it.catchUp === 0;
 
@@ -88,13 +87,13 @@ function describeFleet(it: Fleet): string {
     `fleet ${it.fleet} → ${it.version ?? "configuration"}: ${OUTCOME[it.outcome]} (${it.because})`,
     ...(it.targets === 0
       ? []
-      : [`  ${count(it.targets, "host")} (${moves.join(", ")}), ${it.maxConcurrent} at once, policy ${it.policy}`]),
+      : [`  ${plural(it.targets, "host")} (${moves.join(", ")}), ${it.maxConcurrent} at once, policy ${it.policy}`]),
     ...(it.targets === 0 ? [] : [`  start ${whenOf(it.startsAt)}, end about ${whenOf(it.endsAt)}`]),
     ...(it.withoutWayBack === 0
       ? []
       : [`  no signed way back: ${hostList(it.withoutWayBack, it.withoutWayBackHosts)}`]),
-    ...(it.joiners === 0 ? [] : [`  ${count(it.joiners, "host")} join the last wave of the active rollout`]),
-    ...(it.catchUp === 0 ? [] : [`  ${count(it.catchUp, "host")} catch up without a rollout`]),
+    ...(it.joiners === 0 ? [] : [`  ${plural(it.joiners, "host")} join the last wave of the active rollout`]),
+    ...(it.catchUp === 0 ? [] : [`  ${plural(it.catchUp, "host")} catch up without a rollout`]),
     ...reasons("cannot be offered", it.refused, it.refusedHosts),
     ...reasons("left as they are", it.leftOut, it.leftOutHosts),
   ];

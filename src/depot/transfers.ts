@@ -3,7 +3,6 @@
  * asked again at the moment it would.
  */
 import type { Readable } from "node:stream";
-import { setTimeout as timeout } from "node:timers/promises";
 import { FLOOR, type Floor } from "../domain/depot/trickle.ts";
 import { catchBody, type Caught } from "./catch-body.ts";
 import type { DiskStore } from "./disk-store.ts";
@@ -71,7 +70,8 @@ export function createTransfers(deps: Deps): Transfers {
       return running.done;
     },
     partial: async (sha256) => {
-      await Promise.race([Promise.allSettled([flights.running(sha256)?.done]), timeout(PARTIAL_WAIT_MS)]);
+      const running = flights.running(sha256);
+      if (running !== undefined) await flights.job(running.job.id, PARTIAL_WAIT_MS);
       return flights.running(sha256) === undefined ? partials.bytes(sha256) : 0;
     },
     copy: async (landing, read) => {

@@ -11,6 +11,7 @@ import { transaction, type Pool } from "../../store/database.ts";
 import { listDepots } from "../../store/depots.ts";
 import * as rows from "../../store/uploads.ts";
 import { livingWorkers } from "../../store/workers.ts";
+import { isAnswering } from "../show-depot.ts";
 import { verifyRelease, type SigningSettings } from "../../verify/verify-release.ts";
 
 /** The staging folder as uploads need it; the worker of this host prepared it. */
@@ -121,7 +122,7 @@ async function checkRoom({ pool, staging, minCopies }: UploadDeps, upload: rows.
     stagingFreeBytes: await staging.freeBytes(),
     depotBytes: sum(upload.files.filter(({ sha256 }) => unwanted.has(sha256)).map(({ sizeBytes }) => sizeBytes)),
     depots: depots
-      .filter(({ answeredAt, error, state }) => answeredAt !== null && error === null && state === "active")
+      .filter((depot) => isAnswering(depot) && depot.state === "active")
       .map(({ nodeId, disks }) => ({
         nodeId,
         freeBytes: disks.flatMap(({ freeBytes }) => (freeBytes === null ? [] : [freeBytes])),
