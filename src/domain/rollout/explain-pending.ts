@@ -1,7 +1,7 @@
 /** Why an attempt has not begun: the first thing that keeps it, in the order in which the engine asks. */
 import { BRING_BACK } from "./explain-advice.ts";
 import { goalText, type Explained, type ExplainRollout, type Situation } from "./explain-situation.ts";
-import { instantText } from "./explain-time.ts";
+import { instantText, isoText } from "./explain-time.ts";
 import { describeHolds, heldBy, type Hold, type Holds } from "./holds.ts";
 import { isFinalState, type WaveState } from "./phases.ts";
 
@@ -62,9 +62,9 @@ function ofHold({ rollout, attempt, ...at }: Situation): Cause {
   const holds = heldBy(rollout.holds).filter((hold) => attempt.direction === "forward" || hold !== "revoked");
   if (holds.length === 0) return undefined;
   const shown: Holds = Object.fromEntries(holds.map((hold) => [hold, rollout.holds[hold]]));
-  const sinceMs = Math.min(...holds.map((hold) => Date.parse(rollout.holds[hold]?.at ?? "")));
+  const since = holds.map((hold) => rollout.holds[hold]?.at ?? "").toSorted()[0] ?? "";
   return {
-    what: `the rollout is paused since ${instantText(sinceMs)}: ${describeHolds(shown)}${awayNote(at.host)}`,
+    what: `the rollout is paused since ${isoText(since)}: ${describeHolds(shown)}${awayNote(at.host)}`,
     next: null,
     waitsFor: "person",
     todo: liftingOf(holds, rollout),

@@ -5,6 +5,9 @@ import { DateTime } from "luxon";
 export const instantText = (ms: number): string =>
   DateTime.fromMillis(ms, { zone: "utc" }).toFormat("yyyy-MM-dd HH:mm:ss'Z'");
 
+/** The same of an instant as rows have it. */
+export const isoText = (iso: string): string => instantText(DateTime.fromISO(iso).toMillis());
+
 const UNITS = [
   ["d", 86_400_000],
   ["h", 3_600_000],
