@@ -185,17 +185,23 @@ test("a host that came back as another agent ends as superseded; the one that it
   expect(await left(gone)).toMatchObject({ code: "superseded" });
 });
 
+/** A host that came later, whose catch-up a person has aborted while it downloaded. */
+async function abortedCatchUp() {
+  await addHosts(1);
+  await world.commit("0.161.0");
+  await world.state(1, "succeeded");
+  await caughtUp(1, "0.161.0");
+  const late = await world.hosts.add("late");
+  late.script = { stopsAt: "downloading" };
+  await world.until("it downloads", async () => (await ends(0))["late"]?.phase === "downloading");
+  await world.control("abort", { reason: "not this one" }, 0);
+  await world.state(0, "aborted");
+  return late;
+}
+
 describe("what is not planned again by itself", () => {
   test("a catch-up that was aborted holds until the host itself, a change or retry lifts it", async () => {
-    await addHosts(1);
-    await world.commit("0.161.0");
-    await world.state(1, "succeeded");
-    await caughtUp(1, "0.161.0");
-    const late = await world.hosts.add("late");
-    late.script = { stopsAt: "downloading" };
-    await world.until("it downloads", async () => (await ends(0))["late"]?.phase === "downloading");
-    await world.control("abort", { reason: "not this one" }, 0);
-    await world.state(0, "aborted");
+    const late = await abortedCatchUp();
     const tries = async () =>
       (await world.targets(0)).find(({ hostName }) => hostName === "late")?.attempts.length ?? 0;
     const before = await tries();
@@ -210,15 +216,7 @@ describe("what is not planned again by itself", () => {
   });
 
   test("a commit that changes what it should have lifts an aborted catch-up", async () => {
-    await addHosts(1);
-    await world.commit("0.161.0");
-    await world.state(1, "succeeded");
-    await caughtUp(1, "0.161.0");
-    const late = await world.hosts.add("late");
-    late.script = { stopsAt: "downloading" };
-    await world.until("it downloads", async () => (await ends(0))["late"]?.phase === "downloading");
-    await world.control("abort", { reason: "not this one" }, 0);
-    await world.state(0, "aborted");
+    const late = await abortedCatchUp();
     late.script = "ok";
     // The withdrawal of what it downloaded is over when it says what it runs.
     await world.pool.query("update offers set closed_at = now() where fleet = $1 and kind = 'withdraw'", [world.fleet]);

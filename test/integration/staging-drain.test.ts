@@ -9,8 +9,6 @@ import { access, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { Connection } from "@temporalio/client";
-import { msNumberToTs } from "@temporalio/common/lib/time.js";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test, vi } from "vitest";
 import { stringify } from "yaml";
 import { CHANNELS } from "../../src/domain/channels.ts";
@@ -23,6 +21,7 @@ import { packArchive, publishRelease } from "../../src/signing/release.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { startDepots, TOKENS, type DepotProcess } from "../support/depot-process.ts";
 import { myrctl } from "../support/myrctl.ts";
+import { openNamespace } from "../support/own-namespace.ts";
 
 /** Each starts a server, some twice; a busy machine takes its time for that. */
 vi.setConfig({ testTimeout: 400_000, hookTimeout: 400_000 });
@@ -118,13 +117,8 @@ type Server = {
 
 async function prepareServer(): Promise<Server> {
   const home = await mkdtemp(join(root, "server-"));
-  const namespace = `t-${randomBytes(5).toString("hex")}`;
   const address = inject("temporalAddress");
-  const connection = await Connection.connect({ address });
-  await connection.workflowService.registerNamespace({
-    namespace,
-    workflowExecutionRetentionPeriod: msNumberToTs(86_400_000),
-  });
+  const { namespace, connection } = await openNamespace(address);
   await connection.close();
   await writeFile(join(home, "database"), database.url);
   const stagingDir = join(home, "staging");

@@ -7,8 +7,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { Client, Connection } from "@temporalio/client";
-import { msNumberToTs } from "@temporalio/common/lib/time.js";
+import { Client } from "@temporalio/client";
 import {
   bundleWorkflowCode,
   DefaultLogger,
@@ -33,6 +32,7 @@ import { createListener, type Listener } from "../../src/store/listen.ts";
 import type { Pool } from "../../src/store/database.ts";
 import { QUEUES, stagingQueue, WORKFLOW_IDS } from "../../src/workflows/messages.ts";
 import { createTestDatabase } from "./database.ts";
+import { openNamespace } from "./own-namespace.ts";
 import { startDepots, TOKENS, type DepotProcess } from "./depot-process.ts";
 
 export type ArtifactWorld = {
@@ -69,13 +69,8 @@ export async function createArtifactWorld(
   const root = await mkdtemp(join(tmpdir(), "myriarch-artifacts-"));
   const [mirror, stagingDir] = [join(root, "mirror"), join(root, "staging")];
   const authority = await openSigningAuthority(join(root, "authority"));
-  const namespace = `t-${randomBytes(5).toString("hex")}`;
   const address = inject("temporalAddress");
-  const connection = await Connection.connect({ address });
-  await connection.workflowService.registerNamespace({
-    namespace,
-    workflowExecutionRetentionPeriod: msNumberToTs(86_400_000),
-  });
+  const { namespace, connection } = await openNamespace(address);
   const client = new Client({ connection, namespace });
   const listener = await createListener({
     url: database.url,

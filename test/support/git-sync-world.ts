@@ -6,8 +6,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { Client, Connection } from "@temporalio/client";
-import { msNumberToTs } from "@temporalio/common/lib/time.js";
+import { Client } from "@temporalio/client";
 import { bundleWorkflowCode, DefaultLogger } from "@temporalio/worker";
 import { registerSearchAttributes } from "../../src/embedded/temporal-namespace.ts";
 import { readGitopsState, type GitopsState } from "../../src/store/gitops.ts";
@@ -15,6 +14,7 @@ import { QUEUES, WORKFLOW_IDS } from "../../src/workflows/messages.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import type { GitSyncWorkerInput, KillAt } from "./git-sync-worker.ts";
 import { causes } from "./git-sync.workflow.ts";
+import { openNamespace } from "./own-namespace.ts";
 import { createGitRepository, type GitRepository } from "./git-repository.ts";
 
 const PROGRAM = new URL("./git-sync-worker.ts", import.meta.url).pathname;
@@ -44,16 +44,11 @@ export async function bundleSync(): Promise<{ codePath: string; remove: () => Pr
 }
 
 export async function createGitSyncWorld(address: string, codePath: string): Promise<GitSyncWorld> {
-  const [database, repository, connection] = await Promise.all([
+  const [database, repository, { namespace, connection }] = await Promise.all([
     createTestDatabase(),
     createGitRepository(),
-    Connection.connect({ address }),
+    openNamespace(address),
   ]);
-  const namespace = `t-${randomBytes(5).toString("hex")}`;
-  await connection.workflowService.registerNamespace({
-    namespace,
-    workflowExecutionRetentionPeriod: msNumberToTs(86_400_000),
-  });
   const client = new Client({ connection, namespace });
   const children: ChildProcess[] = [];
   const until: GitSyncWorld["until"] = async (what, holds, deadlineMs = 90_000) => {

@@ -6,8 +6,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Client, Connection } from "@temporalio/client";
-import { msNumberToTs } from "@temporalio/common/lib/time.js";
+import { Client } from "@temporalio/client";
 import { bundleWorkflowCode, NativeConnection, Worker, type WorkflowBundleWithSourceMap } from "@temporalio/worker";
 import { createStaging, type Staging } from "../../src/activities/artifact-staging.ts";
 import { createDepotClients } from "../../src/activities/depot-clients.ts";
@@ -19,6 +18,7 @@ import { createListener } from "../../src/store/listen.ts";
 import { noteStaged } from "../../src/store/staging.ts";
 import { QUEUES, stagingQueue } from "../../src/workflows/messages.ts";
 import type { ExecutionResult } from "../../src/workflows/artifact-replication.ts";
+import { openNamespace } from "./own-namespace.ts";
 import { TOKENS } from "./depot-process.ts";
 
 export type Executed = ExecutionResult & {
@@ -56,12 +56,7 @@ export async function createReplicationWorld(given: Given): Promise<ReplicationW
   const root = await mkdtemp(join(tmpdir(), "myriarch-replication-"));
   const holder = `host-${randomBytes(4).toString("hex")}`;
   const folder = join(root, "staging");
-  const namespace = `r-${randomBytes(5).toString("hex")}`;
-  const connection = await Connection.connect({ address });
-  await connection.workflowService.registerNamespace({
-    namespace,
-    workflowExecutionRetentionPeriod: msNumberToTs(86_400_000),
-  });
+  const { namespace, connection } = await openNamespace(address);
   const client = new Client({ connection, namespace });
   const channels = Object.values(CHANNELS);
   const listener = await createListener({ url: given.databaseUrl, channels, onError: quiet });

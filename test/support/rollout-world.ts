@@ -8,8 +8,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Client, Connection } from "@temporalio/client";
-import { msNumberToTs } from "@temporalio/common/lib/time.js";
+import { Client, type Connection } from "@temporalio/client";
 import {
   bundleWorkflowCode,
   DefaultLogger,
@@ -29,6 +28,7 @@ import type { Pool } from "../../src/store/database.ts";
 import { createListener, type Listener } from "../../src/store/listen.ts";
 import { getRollout, listTargets, type RolloutDetail, type TargetView } from "../../src/store/rollouts.ts";
 import { QUEUES, type Control } from "../../src/workflows/messages.ts";
+import { openNamespace } from "./own-namespace.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { createRowHosts, type RowHosts } from "./row-hosts.ts";
 
@@ -83,13 +83,8 @@ export async function createRolloutWorld(): Promise<World> {
   quiet();
   const database = await createTestDatabase();
   const { pool } = database;
-  const namespace = `t-${randomBytes(5).toString("hex")}`;
   const address = inject("temporalAddress");
-  const connection = await Connection.connect({ address });
-  await connection.workflowService.registerNamespace({
-    namespace,
-    workflowExecutionRetentionPeriod: msNumberToTs(86_400_000),
-  });
+  const { namespace, connection } = await openNamespace(address);
   await registerWhenReady(connection, namespace);
   const client = new Client({ connection, namespace });
   const listener = await createListener({

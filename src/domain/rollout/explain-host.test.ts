@@ -1,5 +1,6 @@
 /** "Why is this host not updated?": the answers as a page to read, and one for every combination of facts. */
 import { expect, test } from "vitest";
+import { MIN, NOW, situationOf } from "../../../test/support/situation.ts";
 import type { ConfigState } from "../agents/config-state.ts";
 import { TARGET_CODES, type TargetCode } from "./explain-advice.ts";
 import { explainHost, VERDICTS, type HostExplained, type HostFacts, type HostTarget } from "./explain-host.ts";
@@ -8,8 +9,6 @@ import { explainTarget } from "./explain-target.ts";
 import { instantText } from "./explain-time.ts";
 import { PHASES, type Phase } from "./phases.ts";
 
-const NOW = Date.parse("2026-11-29T02:30:00Z");
-const MIN = 60_000;
 const NEW = "cd".repeat(32);
 const OLD = "ab".repeat(32);
 const APPLIED: ConfigState = { state: "applied", text: "applied" };
@@ -43,42 +42,13 @@ const host = (over: Partial<HostFacts> = {}): HostFacts => ({
 type Change = { attempt?: Partial<Situation["attempt"]>; rollout?: Partial<Situation["rollout"]>; isAway?: boolean };
 /** The target as the engine has it, with its real sentence. */
 function target(phase: Phase, { attempt, rollout, isAway = false }: Change = {}): HostTarget {
-  const explained: Explained = explainTarget({
-    target: { fromVersion: "0.161.0", toVersion: "0.162.0", fromConfig: null, toConfig: null },
-    attempt: {
-      phase,
-      direction: "forward",
-      part: "package",
-      wave: 1,
-      sinceMs: NOW - 2 * MIN,
-      deadlineMs: null,
-      notBeforeMs: null,
-      healthFromMs: null,
-      failureClass: null,
-      code: null,
-      error: "",
-      ...attempt,
-    },
-    rollout: {
-      fleet: "edge",
-      n: 7,
-      kind: "change",
-      state: "running",
-      reason: "wave rest",
-      next: null,
-      holds: {},
-      ending: null,
-      wave: 1,
-      waves: [
-        { k: 0, name: "canary", state: "ended" },
-        { k: 1, name: "rest", state: "running" },
-      ],
-      healthWaitMs: 5 * MIN,
-      ...rollout,
-    },
-    host: { connected: !isAway, lastSeenMs: NOW - 90 * MIN, version: "0.161.0" },
-    nowMs: NOW,
-  });
+  const explained: Explained = explainTarget(
+    situationOf(phase, {
+      attempt: { part: "package", deadlineMs: null, ...attempt },
+      rollout: { next: null, ...rollout },
+      host: { connected: !isAway, lastSeenMs: NOW - 90 * MIN, version: "0.161.0" },
+    }),
+  );
   const isPaused = Object.keys(rollout?.holds ?? {}).length > 0;
   return {
     rollout: "edge/7",

@@ -1,5 +1,6 @@
 /** Every phase in every situation has a sentence; the most common ones are kept as a page to read. */
 import { describe, expect, test } from "vitest";
+import { HOST, MIN, NOW, situationOf, type Parts } from "../../../test/support/situation.ts";
 import { FAILURE_CLASSES } from "../brand.ts";
 import type { CancelCode } from "../../store/targets.ts";
 import { TARGET_CODES, type TargetCode } from "./explain-advice.ts";
@@ -8,60 +9,16 @@ import { explainTarget } from "./explain-target.ts";
 import { instantText, lengthText } from "./explain-time.ts";
 import { HOLDS } from "./holds.ts";
 import type { LeaveCode } from "./plan-target.ts";
-import { isFinalPhase, PHASES, ROLLOUT_STATES, type Phase } from "./phases.ts";
+import { isFinalPhase, PHASES, ROLLOUT_STATES } from "./phases.ts";
 
 /** Compiles only while every code that the engine writes has a text. */
 const known = (code: CancelCode | LeaveCode): TargetCode => code;
 
-const NOW = Date.parse("2026-11-29T02:30:00Z");
-const MIN = 60_000;
 const NEW = "cd".repeat(32);
 const OLD = "ab".repeat(32);
 
-const HOST = { connected: true, lastSeenMs: NOW - 5_000, version: "0.162.0" };
+const at = situationOf;
 const AWAY = { ...HOST, connected: false, lastSeenMs: NOW - 90 * MIN };
-type Parts = {
-  target?: Partial<Situation["target"]>;
-  attempt?: Partial<Situation["attempt"]>;
-  rollout?: Partial<Situation["rollout"]>;
-  host?: Situation["host"];
-};
-const at = (phase: Phase, { target, attempt, rollout, host = HOST }: Parts = {}): Situation => ({
-  target: { fromVersion: "0.161.0", toVersion: "0.162.0", fromConfig: null, toConfig: null, ...target },
-  attempt: {
-    phase,
-    direction: "forward",
-    part: null,
-    wave: 1,
-    sinceMs: NOW - 2 * MIN,
-    deadlineMs: isFinalPhase(phase) || phase === "pending" ? null : NOW + 28 * MIN,
-    notBeforeMs: null,
-    healthFromMs: null,
-    failureClass: null,
-    code: null,
-    error: "",
-    ...attempt,
-  },
-  rollout: {
-    fleet: "edge",
-    n: 7,
-    kind: "change",
-    state: "running",
-    reason: "wave rest",
-    next: { what: "hosts report", atMs: null },
-    holds: {},
-    ending: null,
-    wave: 1,
-    waves: [
-      { k: 0, name: "canary", state: "ended" },
-      { k: 1, name: "rest", state: "running" },
-    ],
-    healthWaitMs: 5 * MIN,
-    ...rollout,
-  },
-  host,
-  nowMs: NOW,
-});
 
 const pausedBy = (hold: (typeof HOLDS)[number], by: string, reason: string): Parts => ({
   rollout: { state: "paused", holds: { [hold]: { at: "2026-11-29T02:14:07.123Z", by, reason } } },
